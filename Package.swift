@@ -174,6 +174,7 @@ let package = Package(
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
         .product(name: "NIOCore", package: "swift-nio"),
       ],
+      exclude: ["ARROWS"],
       swiftSettings: swiftSettings
     ),
 

@@ -34,9 +34,9 @@ final class Reception: @unchecked Sendable {
 
   func receive(_ exchange: any ServerExchange, _ answer: @Sendable (any ServerExchange) async -> Void) async {
     guard let server = self.server, let recorder = server.recorder else { return }
-    guard let network = recorder.cluster?.network, let stream = exchange as? InMemoryStream else { return }
+    guard let network = recorder.cluster?.network, let base = exchange as? InMemoryExchange else { return }
     let life = self.life
-    let exchange = SimulatedExchange(stream, to: server, in: network)
+    let exchange = SimulatedExchange(base, to: server, in: network)
     guard await exchange.arrive(), life == self.life, recorder.mayArrive(exchange) else { return }
     server.onArrival?(exchange.head)
     // A watch of the health takes no place in the queue.

@@ -8,14 +8,14 @@ internal import NIOCore
 /// `@unchecked Sendable`: touched on the simulation's executor alone.
 final class SimulatedExchange: FailableExchange, @unchecked Sendable {
   private enum Item {
-    case part(InMemoryStream.Part)
+    case part(InMemoryResponse.Part)
     case failure(HTTPStreamFailure)
   }
 
   /// How many bytes of a response may be in flight.
   private static let window = 65_535
 
-  private let base: InMemoryStream
+  private let base: InMemoryExchange
   private let network: SimulatedNetwork
   private let clientZone: String?
   private let serverZone: String
@@ -27,10 +27,10 @@ final class SimulatedExchange: FailableExchange, @unchecked Sendable {
   private var unsentBytes = 0
   private var senders: [Ticket] = []
 
-  init(_ base: InMemoryStream, to server: SimulatedServer, in network: SimulatedNetwork) {
+  init(_ base: InMemoryExchange, to server: SimulatedServer, in network: SimulatedNetwork) {
     self.base = base
     self.network = network
-    self.clientZone = base.head.connection?.value.clientZone
+    self.clientZone = base.connection.route.clientZone
     self.serverZone = server.zone
     self.requestDelay = network.sampleOneWay()
     self.responseDelay = network.sampleOneWay()
@@ -82,7 +82,7 @@ final class SimulatedExchange: FailableExchange, @unchecked Sendable {
     let message =
       "the connection was lost: sent data had no acknowledgement within \(SimulatedNetwork.userTimeout)"
     let error = ConnectError(code: .unavailable, message: message)
-    self.base.head.connection?.value.disconnect(error)
+    self.base.connection.disconnect(error)
     return error
   }
 
@@ -112,7 +112,7 @@ final class SimulatedExchange: FailableExchange, @unchecked Sendable {
 
   func failLater(_ failure: HTTPStreamFailure) { self.add(.failure(failure)) }
 
-  private func send(_ part: InMemoryStream.Part) throws(ConnectError) {
+  private func send(_ part: InMemoryResponse.Part) throws(ConnectError) {
     try self.base.advance(with: part)
     self.add(.part(part))
   }

@@ -129,6 +129,6 @@ private final class PeerTest: @unchecked Sendable {
 
   private func isAnswered(_ connection: InMemoryConnection) -> Bool {
     guard let server = self.server, let cluster = self.cluster else { return false }
-    return !server.isFrozen && !cluster.network.separates(connection.clientZone ?? "", server.zone)
+    return !server.isFrozen && !cluster.network.separates(connection.route.clientZone ?? "", server.zone)
   }
 }

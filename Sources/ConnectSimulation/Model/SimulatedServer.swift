@@ -114,7 +114,9 @@ public final class SimulatedServer: @unchecked Sendable {
   /// Answers the calls of a cassette's methods from the cassette, each recorded call once, behind the server's queue and
   /// latency. Other calls of these methods fail, as in `InMemoryTransport.play(_:timing:)`.
   public func play(_ cassette: Cassette) {
-    for (path, handler) in cassette.rawHandlers(timing: .atOnce) { self.memory.serve(path, with: handler) }
+    for (path, handler) in CassettePlayer(cassette, timing: .atOnce).handlers {
+      self.memory.serve(path, with: handler)
+    }
   }
 
   // MARK: Faults

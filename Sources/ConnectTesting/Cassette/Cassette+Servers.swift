@@ -11,30 +11,35 @@ extension InMemoryTransport {
   ///   - cassette: The recorded calls; each answers one call.
   ///   - timing: When the parts of a response come.
   public func play(_ cassette: Cassette, timing: CassetteTransport.Timing = .atOnce) {
-    for (path, handler) in cassette.rawHandlers(timing: timing) { self.onRaw(path, handler) }
+    for (path, handler) in CassettePlayer(cassette, timing: timing).handlers { self.onRaw(path, handler) }
   }
 }
 
-extension Cassette {
-  /// The handlers of the cassette's methods, each with its path. Simulated servers use them.
-  package func rawHandlers(
-    timing: CassetteTransport.Timing
-  ) -> [(path: String, handler: InMemoryTransport.RawHandler)] {
-    Set(self.tracks.map(\.track.exchange.path)).sorted().map { path in
-      (path, { exchange in try await self.answer(exchange, isTimed: timing == .recorded) })
-    }
+/// A server in memory that answers from a cassette.
+package struct CassettePlayer: Sendable {
+  private let cassette: Cassette
+  private let isTimed: Bool
+
+  package init(_ cassette: Cassette, timing: CassetteTransport.Timing) {
+    self.cassette = cassette
+    self.isTimed = timing == .recorded
   }
 
-  private func answer(_ exchange: any ServerExchange, isTimed: Bool) async throws {
+  /// The handlers of the cassette's methods, each with its path.
+  package var handlers: [(path: String, handler: InMemoryTransport.RawHandler)] {
+    self.cassette.methodCounts.keys.sorted().map { (path: $0, handler: self.answer) }
+  }
+
+  private func answer(_ exchange: any ServerExchange) async throws {
     let head = exchange.head
     let request = RequestReader(
-      self.rules,
+      self.cassette.rules,
       method: head.method,
       path: head.path,
       query: head.query,
       headers: head.headers
     )
-    var session = ReplaySession(self, request)
+    var session = ReplaySession(self.cassette, request)
     do {
       while true {
         switch session.next() {
@@ -46,11 +51,11 @@ extension Cassette {
           }
           session.receive(bytes)
         case .serve(let delay):
-          if isTimed, delay > .zero { try await exchange.sleep(for: delay) }
+          if self.isTimed, delay > .zero { try await exchange.sleep(for: delay) }
           guard let part = session.take() else { continue }
           try await exchange.serve(part)
         case .miss(let error):
-          self.addMiss(error.message ?? "")
+          self.cassette.addMiss(error.message ?? "")
           return await exchange.fail(HTTPStreamFailure(error: error))
         case .over: return
         }

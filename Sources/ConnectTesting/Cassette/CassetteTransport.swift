@@ -176,7 +176,23 @@ public final class CassetteTransport: HTTPClientInterface {
       }
       if self.mode == .record { return }
     }
-    try self.cassette.requireAllAsked(named: self.path ?? "the cassette")
+    try self.requireAllAsked()
+  }
+
+  private func requireAllAsked() throws(ExpectationFailure) {
+    let (missing, unused) = (self.cassette.missingCalls, self.cassette.unusedCalls)
+    let name = self.path ?? "the cassette"
+    var lines: [String] = []
+    if !missing.isEmpty {
+      lines.append("\(name): \(missing.count) calls were asked and are not there")
+      lines += missing
+    }
+    if !unused.isEmpty {
+      lines.append("\(name): \(unused.count) calls were recorded and never asked")
+      lines += unused.map { "- \($0)" }
+      lines.append("\(Mode.variable)=record in the environment of the test leaves them out")
+    }
+    if !lines.isEmpty { throw ExpectationFailure(lines.joined(separator: "\n")) }
   }
 
   // MARK: HTTPClientInterface
@@ -223,24 +239,6 @@ public final class CassetteTransport: HTTPClientInterface {
       handler: handler,
       fallback: record
     )
-  }
-}
-
-extension Cassette {
-  /// - Throws: ``ExpectationFailure`` with the asked calls that are missing, and the recorded calls that were never asked.
-  func requireAllAsked(named name: String) throws(ExpectationFailure) {
-    let (missing, unused) = (self.missingCalls, self.unusedCalls)
-    var lines: [String] = []
-    if !missing.isEmpty {
-      lines.append("\(name): \(missing.count) calls were asked and are not there")
-      lines += missing
-    }
-    if !unused.isEmpty {
-      lines.append("\(name): \(unused.count) calls were recorded and never asked")
-      lines += unused.map { "- \($0)" }
-      lines.append("\(CassetteTransport.Mode.variable)=record in the environment of the test leaves them out")
-    }
-    if !lines.isEmpty { throw ExpectationFailure(lines.joined(separator: "\n")) }
   }
 }
 

@@ -24,7 +24,7 @@ struct ReplaySession: Sendable {
   private var failure: ConnectError?
 
   /// The recorded calls that still match.
-  private var candidates: [(index: Int, track: Cassette.Track)]
+  private var candidates: [(index: Int, track: CassetteTracks.Track)]
   /// The chosen recorded call, and whether this session still holds it.
   private var claimed: (index: Int, script: ExchangeScript, isHeld: Bool)?
   /// The position in the claimed call, and the number of request messages before this position.
@@ -36,7 +36,7 @@ struct ReplaySession: Sendable {
   init(_ cassette: Cassette, _ request: RequestReader) {
     self.cassette = cassette
     self.request = request
-    self.candidates = cassette.tracks.filter { _, track in
+    self.candidates = cassette.tracks.ended.filter { _, track in
       track.exchange.path == request.path && track.exchange.wire == request.wire
     }
   }
@@ -77,7 +77,7 @@ struct ReplaySession: Sendable {
     guard self.claimed == nil, !self.isOver else { return }
     self.isOver = true
     for (index, track) in self.candidates where track.exchange.parts.last?.event == .cancel {
-      if self.cassette.claim(index) { return }
+      if self.cassette.tracks.claim(index) { return }
     }
   }
 
@@ -117,15 +117,15 @@ struct ReplaySession: Sendable {
   private mutating func choose() -> Bool {
     if let claimed = self.claimed {
       if claimed.isHeld, self.candidates.contains(where: { $0.index == claimed.index }) { return true }
-      if claimed.isHeld { self.cassette.release(claimed.index) }
+      if claimed.isHeld { self.cassette.tracks.release(claimed.index) }
       self.claimed?.isHeld = false
     }
     var mayCome = false
-    for (index, track) in self.candidates where self.cassette.isFree(index) {
+    for (index, track) in self.candidates where self.cassette.tracks.isFree(index) {
       let script = track.script
       if let claimed = self.claimed, !script.serves(self.servedCount, as: claimed.script) { continue }
       mayCome = true
-      guard self.isOpen(script), self.cassette.claim(index) else { continue }
+      guard self.isOpen(script), self.cassette.tracks.claim(index) else { continue }
       self.claimed = (index, script, true)
       self.moveBehindServedParts(script)
       return true
@@ -196,7 +196,7 @@ struct ReplaySession: Sendable {
   // MARK: Misses
 
   private func missError() -> ConnectError {
-    let tracks = self.cassette.tracks.map(\.track).filter { $0.exchange.path == self.request.path }
+    let tracks = self.cassette.tracks.ended.map(\.track).filter { $0.exchange.path == self.request.path }
     let asked = self.asked.map(\.description).joined(separator: "\n")
     var text = "the cassette has no answer to \(self.request.path) (\(self.request.wire))"
     let sameWire = tracks.filter { $0.exchange.wire == self.request.wire }
@@ -222,7 +222,7 @@ struct ReplaySession: Sendable {
     return ConnectError(code: .failedPrecondition, message: text)
   }
 
-  private func nearest(to asked: String, in tracks: [Cassette.Track]) -> String? {
+  private func nearest(to asked: String, in tracks: [CassetteTracks.Track]) -> String? {
     let differences = tracks.prefix(50).map { track in
       LineDiff.describe(
         expected: track.script.messages.map(\.description).joined(separator: "\n"),

@@ -8,9 +8,6 @@ final class ReplayedCall: HTTPStream {
   /// Makes the call with a server, where the cassette has no answer.
   typealias Fallback = (any HTTPStreamHandler) -> any HTTPStream
 
-  /// How many unconsumed bytes of the response the call may have, as in a window of HTTP/2.
-  private static let window = 65535
-
   private let cassette: Cassette
   private let executor: any CallExecutor
   private let isTimed: Bool
@@ -30,9 +27,7 @@ final class ReplayedCall: HTTPStream {
   private var timer: (any CallTimer)?
   /// Whether the next part's time has come.
   private var isDue = false
-  /// The bytes that do not fit into the window yet.
-  private var body = ByteBuffer()
-  private var unconsumedBytes = 0
+  private var body = ReplayedBody()
 
   /// - Parameters:
   ///   - isTimed: Whether parts come at their recorded times, else at once.
@@ -79,7 +74,7 @@ final class ReplayedCall: HTTPStream {
 
   func consume(_ count: Int) {
     if let live = self.live { return live.consume(count) }
-    self.unconsumedBytes -= count
+    self.body.unconsumedBytes -= count
     self.schedulePump()
   }
 
@@ -157,7 +152,7 @@ final class ReplayedCall: HTTPStream {
   private func serve(_ part: ExchangeScript.ServedPart) {
     switch part {
     case .head(let head): self.handler?.streamDidReceive(head)
-    case .body(let bytes): self.body = bytes
+    case .body(let bytes): self.body.bytes = bytes
     case .end(let trailers): self.close()?.streamDidEnd(trailers: trailers)
     case .fail(let failure): self.close()?.streamDidFail(failure)
     }
@@ -167,12 +162,8 @@ final class ReplayedCall: HTTPStream {
   ///
   /// - Returns: Whether it has all.
   private func deliverBody(to handler: any HTTPStreamHandler) -> Bool {
-    while self.body.readableBytes > 0 {
-      let room = Self.window - self.unconsumedBytes
-      guard room > 0, let piece = self.body.readSlice(length: min(room, self.body.readableBytes)) else {
-        return false
-      }
-      self.unconsumedBytes += piece.readableBytes
+    while self.body.bytes.readableBytes > 0 {
+      guard let piece = self.body.next() else { return false }
       handler.streamDidReceive(piece)
       if self.handler == nil { return false }
     }
@@ -184,7 +175,7 @@ final class ReplayedCall: HTTPStream {
   private func close() -> (any HTTPStreamHandler)? {
     self.timer?.cancel()
     self.timer = nil
-    self.body = ByteBuffer()
+    self.body.bytes = ByteBuffer()
     return self.handler.take()
   }
 
@@ -230,5 +221,23 @@ final class ReplayedCall: HTTPStream {
       self.call.live = nil
       _ = self.call.close()
     }
+  }
+}
+
+/// The bytes of a response that do not fit into the window yet.
+private struct ReplayedBody {
+  /// How many unconsumed bytes of the response the call may have, as in a window of HTTP/2.
+  private static let window = 65535
+
+  var bytes = ByteBuffer()
+  var unconsumedBytes = 0
+
+  mutating func next() -> ByteBuffer? {
+    let room = Self.window - self.unconsumedBytes
+    guard room > 0, let piece = self.bytes.readSlice(length: min(room, self.bytes.readableBytes)) else {
+      return nil
+    }
+    self.unconsumedBytes += piece.readableBytes
+    return piece
   }
 }

@@ -25,12 +25,10 @@ class DriverCall {
   private var passedOutCount = 0
   /// Results that wait for an attempt.
   final var arrived: Deque<Result> = []
-  /// The records of results on their way from the inner interceptor to the driven one.
-  private var passed: Deque<HookRecord> = []
-  /// The records of all request messages, how many of them the hook has seen, and the next one of this attempt.
-  private var messages: [HookRecord] = []
-  private var seenMessages = 0
-  private var nextMessage = 0
+  /// The records of results on their way from the inner interceptor to the driven one. A result that no test has given has
+  /// none.
+  final var passed: Deque<HookRecord> = []
+  private var messages = MessageRecords()
 
   init(_ setup: DriverSetup, request: HookRecord?) {
     self.setup = setup
@@ -76,8 +74,8 @@ class DriverCall {
   /// - Parameter retry: What it means if this is not the first one.
   final func attemptBegins(_ request: any Sendable, orRetry retry: (Duration) -> any Sendable) {
     self.attempt += 1
-    self.nextMessage = 0
-    self.reportPassed()
+    self.messages.restart()
+    self.passed.reportLost()
     self.recorder?.pass(request: request, at: self.executor.now, orRetry: retry)
   }
 
@@ -91,7 +89,7 @@ class DriverCall {
 
   final func send(_ message: any Sendable, _ record: HookRecord) {
     self.recorder?.messages.append(record)
-    self.messages.append(record)
+    self.messages.records.append(record)
     if self.isOver { record.report(.notWaiting) } else { self.sendToCall(message) }
   }
 
@@ -112,44 +110,27 @@ class DriverCall {
     if let recorder = self.recorder {
       recorder.end()
     } else {
-      for record in self.messages.dropFirst(self.seenMessages) { record.report(.notWaiting) }
+      self.messages.reportUnseen()
     }
-    self.reportPassed()
+    self.passed.reportLost()
     for (_, record) in self.arrived { record.report(.notWaiting) }
     self.arrived = []
     self.release()
     self.cancel.take()?()
   }
 
-  /// Results that did not reach the interceptor are lost with their attempt.
-  private func reportPassed() {
-    for record in self.passed { record.report(.notWaiting) }
-    self.passed = []
-  }
-
   // MARK: Records
-
-  /// A result goes to the driven interceptor.
-  final func pass(_ record: HookRecord) { self.passed.append(record) }
-
-  /// The record of the result that the driven interceptor gets; nil for a result that no test has given.
-  final func takeResultRecord() -> HookRecord? { self.passed.popFirst() }
 
   /// The async form has read a result.
   final func didReadResult() {
-    if let record = self.takeResultRecord() { self.recorder?.didRead(result: record, at: self.executor.now) }
+    if let record = self.passed.popFirst() { self.recorder?.didRead(result: record, at: self.executor.now) }
   }
 
   /// The record of the request; nil if it comes again in a retry.
   final func takeRequestRecord() -> HookRecord? { self.request.flatMap { $0.state.wasRead ? nil : $0 } }
 
   /// The record of the next request message; nil if it comes again in a retry.
-  final func takeMessageRecord() -> HookRecord? {
-    defer { self.nextMessage += 1 }
-    guard self.nextMessage == self.seenMessages, self.nextMessage < self.messages.count else { return nil }
-    self.seenMessages += 1
-    return self.messages[self.nextMessage]
-  }
+  final func takeMessageRecord() -> HookRecord? { self.messages.next() }
 
   /// A `proceed` for the driven hook, which records what the hook calls it with.
   ///
@@ -184,5 +165,35 @@ class DriverCall {
         }
       }
     }
+  }
+}
+
+extension Deque<HookRecord> {
+  /// Results that did not reach the interceptor are lost with their attempt.
+  fileprivate mutating func reportLost() {
+    for record in self { record.report(.notWaiting) }
+    self = []
+  }
+}
+
+/// The records of all request messages.
+private struct MessageRecords {
+  var records: [HookRecord] = []
+  /// How many of them the hook has seen.
+  private var seenCount = 0
+  /// The next one of this attempt.
+  private var index = 0
+
+  mutating func restart() { self.index = 0 }
+
+  mutating func next() -> HookRecord? {
+    defer { self.index += 1 }
+    guard self.index == self.seenCount, self.index < self.records.count else { return nil }
+    self.seenCount += 1
+    return self.records[self.index]
+  }
+
+  func reportUnseen() {
+    for record in self.records.dropFirst(self.seenCount) { record.report(.notWaiting) }
   }
 }

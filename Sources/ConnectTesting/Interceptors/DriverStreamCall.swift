@@ -50,7 +50,7 @@ final class DriverStreamCall<Input: Sendable, Output: Sendable>: DriverCall {
         guard !proceed.isOver, let (result, record) = self.sent.popFirst() else {
           return proceed(placeholder)
         }
-        self.pass(record)
+        self.passed.append(record)
         proceed(result)
       }
     )

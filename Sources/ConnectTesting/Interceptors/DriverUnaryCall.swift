@@ -59,7 +59,7 @@ final class DriverUnaryCall: DriverCall {
   override func feed() {
     guard let answer = self.answer, let (response, record) = self.arrived.popFirst() else { return }
     self.answer = nil
-    self.pass(record)
+    self.passed.append(record)
     answer(response)
   }
 

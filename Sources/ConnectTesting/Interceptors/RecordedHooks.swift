@@ -1,4 +1,5 @@
 internal import Connect
+internal import DequeModule
 
 // The hooks of the driven interceptor, with a record of what they call `proceed` with. A hook that is absent passes its value
 // on.
@@ -25,7 +26,7 @@ extension UnaryHooks {
     return UnaryHooks<Sent, Response>(responseFunction: { given, proceed in
       let proceed: ResponseProceed = call.recording(
         proceed,
-        call.takeResultRecord(),
+        call.passed.popFirst(),
         send: { verb in
           switch verb {
           case .proceed(let response): proceed(response)
@@ -59,7 +60,7 @@ extension StreamHooks {
       streamResultFunction: { given, proceed in
         let proceed: ResultProceed = call.recording(
           proceed,
-          call.takeResultRecord(),
+          call.passed.popFirst(),
           send: { proceed.send($0) },
           effect: { verb, isRefused in
             switch (verb, given) {

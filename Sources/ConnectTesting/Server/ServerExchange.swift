@@ -18,8 +18,6 @@ public struct ServerRequestHead: Sendable {
   public var serverAddress: EndpointAddress?
   /// The values that the call carries, where client and server are in the same process.
   package var context = CallContext()
-  /// The connection that the request came over, in memory.
-  package var connection: Confined<InMemoryConnection>?
 
   /// The head of a request: over HTTP/2 and without a query unless told otherwise.
   public init(

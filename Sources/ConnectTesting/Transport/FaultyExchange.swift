@@ -4,12 +4,12 @@ internal import Synchronization
 
 /// An exchange that injects faults into its response.
 final class FaultyExchange: FailableExchange {
-  private let base: InMemoryStream
+  private let base: InMemoryExchange
   private let faults: [InMemoryTransport.Fault]
   /// Bytes of the body sent so far.
   private let position = Mutex(0)
 
-  init(_ base: InMemoryStream, faults: [InMemoryTransport.Fault]) {
+  init(_ base: InMemoryExchange, faults: [InMemoryTransport.Fault]) {
     self.base = base
     self.faults = faults
   }

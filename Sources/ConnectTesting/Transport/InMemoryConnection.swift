@@ -1,21 +1,30 @@
 package import Connect
-package import ConnectChannels
+internal import ConnectChannels
+
+/// Where a connection of an ``InMemoryTransport`` leads.
+package struct InMemoryRoute: Sendable {
+  /// Identifies the connection in the network.
+  let number: Int
+  let address: EndpointAddress
+  /// Whether streams must go over HTTP/2.
+  let requiresHTTP2: Bool
+  /// The client's zone, for networks with zones.
+  package let clientZone: String?
+  /// How many streams the server takes before it renews the connection; nil for any number.
+  let streamLimit: Int?
+
+  /// The server's address as handlers see it.
+  var serverAddress: EndpointAddress? { self.address == InMemoryNetwork.onlyAddress ? nil : self.address }
+}
 
 /// A connection of an ``InMemoryTransport``: starts its streams, and ends with them.
 ///
 /// Confined to the executor.
 package final class InMemoryConnection: StreamConnection {
-  package let address: EndpointAddress
-  private let number: Int
+  package let route: InMemoryRoute
   private let network: InMemoryNetwork
-  private let requiresHTTP2: Bool
-  private let remoteAddress: String
-  /// The client's zone, for networks with zones.
-  package let clientZone: String?
   /// Called when a call was cancelled, or its deadline has passed: the server may be gone.
   package var onCallGivenUp: ((InMemoryConnection) -> Void)?
-  /// How many streams the server takes before it renews the connection; nil for any number.
-  private let streamLimit: Int?
   /// Nil once the connection has ended.
   private var delegate: (any StreamConnectionDelegate)?
   /// The open streams, each at the index of its ``InMemoryStream/place``.
@@ -27,33 +36,13 @@ package final class InMemoryConnection: StreamConnection {
   /// Whether it takes no more streams.
   package private(set) var isDraining = false
 
-  /// - Parameters:
-  ///   - number: Identifies the connection in the network.
-  ///   - requiresHTTP2: Whether streams must go over HTTP/2.
-  ///   - streamLimit: How many streams the server takes before it renews the connection; nil for any number.
-  init(
-    _ number: Int,
-    to address: EndpointAddress,
-    in network: InMemoryNetwork,
-    requiresHTTP2: Bool,
-    clientZone: String?,
-    streamLimit: Int?,
-    delegate: any StreamConnectionDelegate
-  ) {
-    self.streamLimit = streamLimit
-    self.number = number
-    self.clientZone = clientZone
-    self.address = address
+  init(_ route: InMemoryRoute, in network: InMemoryNetwork, delegate: any StreamConnectionDelegate) {
+    self.route = route
     self.network = network
-    self.requiresHTTP2 = requiresHTTP2
-    self.remoteAddress = address == InMemoryNetwork.onlyAddress ? "memory" : address.description
     self.delegate = delegate
   }
 
   var server: InMemoryServer { self.network.server }
-
-  /// The server's address as handlers see it.
-  var serverAddress: EndpointAddress? { self.address == InMemoryNetwork.onlyAddress ? nil : self.address }
 
   private func later(_ work: @escaping @Sendable (InMemoryConnection) -> Void) {
     let here = Confined(self, to: self.server.executor)
@@ -67,7 +56,7 @@ package final class InMemoryConnection: StreamConnection {
     let stream = InMemoryStream(request, handler: handler, on: self, number: self.startedCount)
     stream.place = self.streams.count
     self.streams.append(stream)
-    if let streamLimit, self.startedCount >= streamLimit {
+    if let streamLimit = self.route.streamLimit, self.startedCount >= streamLimit {
       self.renewalCount = streamLimit
       self.later { $0.goAway() }
       if self.startedCount > streamLimit {
@@ -76,8 +65,8 @@ package final class InMemoryConnection: StreamConnection {
         return stream
       }
     }
-    self.server.executor.execute { [server, requiresHTTP2] in
-      server.receive(stream, requiresHTTP2: requiresHTTP2)
+    self.server.executor.execute { [server, route] in
+      server.receive(stream, requiresHTTP2: route.requiresHTTP2)
     }
     return stream
   }
@@ -99,7 +88,7 @@ package final class InMemoryConnection: StreamConnection {
     return HTTPConnectionInfo(
       version: .http2,
       isReused: self.hasStartedStream,
-      remoteAddress: self.remoteAddress
+      remoteAddress: self.route.serverAddress?.description ?? "memory"
     )
   }
 
@@ -170,7 +159,7 @@ package final class InMemoryConnection: StreamConnection {
   private func end(_ error: ConnectError?) {
     guard let delegate = self.delegate.take() else { return }
     self.isDraining = true
-    self.network.forget(self.number)
+    self.network.forget(self.route.number)
     // In the order in which they were started.
     let streams = self.streams.sorted { $0.number < $1.number }
     self.streams = []

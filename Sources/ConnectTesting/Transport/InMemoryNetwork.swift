@@ -57,15 +57,14 @@ package final class InMemoryNetwork: Sendable {
       attempt.closed(ConnectError(code: .unavailable, message: message), reason: "connection refused")
       return nil
     }
-    let connection = InMemoryConnection(
-      number,
-      to: address,
-      in: self,
+    let route = InMemoryRoute(
+      number: number,
+      address: address,
       requiresHTTP2: requiresHTTP2,
       clientZone: clientZone,
-      streamLimit: streamLimit,
-      delegate: attempt
+      streamLimit: streamLimit
     )
+    let connection = InMemoryConnection(route, in: self, delegate: attempt)
     self.state.withLock { $0.connections[number] = Confined(connection, to: self.executor) }
     attempt.established(connection, version: .http2)
     attempt.connection(connection, canServe: .max)
@@ -111,7 +110,7 @@ package final class InMemoryNetwork: Sendable {
   ) {
     self.executor.execute {
       let connections = self.state.withLock { $0.connections }.sorted { $0.key < $1.key }
-      for (_, connection) in connections where address == nil || connection.value.address == address {
+      for (_, connection) in connections where address == nil || connection.value.route.address == address {
         work(connection.value)
       }
     }

@@ -83,7 +83,8 @@ package final class InMemoryServer: Sendable {
     }
     stream.begin {
       Task(executorPreference: self.handlerExecutor) {
-        let exchange: any ServerExchange = faults.isEmpty ? stream : FaultyExchange(stream, faults: faults)
+        let bare = InMemoryExchange(stream)
+        let exchange: any ServerExchange = faults.isEmpty ? bare : FaultyExchange(bare, faults: faults)
         if let reception = self.reception {
           await reception(exchange) { await self.answer($0) }
         } else {

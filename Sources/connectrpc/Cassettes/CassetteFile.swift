@@ -54,7 +54,7 @@ struct CassetteFile {
     guard self.isFile, FileManager.default.isReadableFile(atPath: self.path) else {
       throw Failure.usage("cannot read the cassette '\(self.path)'")
     }
-    let text = try Cassette.read(self.path, limit: configuration.maximumSize)
+    let text = try CassetteText.read(self.path, limit: configuration.maximumSize)
     let files = try await schema.localFiles() ?? self.files(in: text)
     if let files { configuration.messages = try Failure.local { .init(try files.descriptorPool()) } }
     return (try Cassette(text: text, named: self.path, configuration: configuration), files)
@@ -62,7 +62,7 @@ struct CassetteFile {
 
   private func files(in text: String) throws -> ProtoFileSet? {
     try Failure.local {
-      try Cassette.schema(in: text).map { try ProtoFileSet(serializedFileDescriptorSet: $0) }
+      try CassetteText.schema(in: text).map { try ProtoFileSet(serializedFileDescriptorSet: $0) }
     }
   }
 

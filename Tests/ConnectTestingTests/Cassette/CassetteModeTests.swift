@@ -294,9 +294,9 @@ final class CassetteModeTests: XCTestCase {
   /// Programs that get the types of messages from a server keep them in the file.
   func testASchemaStaysInTheFile() throws {
     let cassette = try Cassette()
-    XCTAssertNil(Cassette.schema(in: cassette.text))
+    XCTAssertNil(CassetteText.schema(in: cassette.text))
     cassette.schema = ByteBuffer(bytes: [0, 255, 1])
-    XCTAssertEqual(Cassette.schema(in: cassette.text), ByteBuffer(bytes: [0, 255, 1]))
+    XCTAssertEqual(CassetteText.schema(in: cassette.text), ByteBuffer(bytes: [0, 255, 1]))
     let copy = try Cassette(text: cassette.text)
     XCTAssertEqual(copy.schema, cassette.schema)
     XCTAssertEqual(copy.text, cassette.text)

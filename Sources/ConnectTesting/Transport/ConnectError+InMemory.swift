@@ -1,6 +1,6 @@
 internal import Connect
 
-extension InMemoryStream {
+extension ConnectError {
   static let clientIsGone = ConnectError(code: .canceled, message: "the client has gone away")
 
   static func misuse(_ what: String) -> ConnectError {
