@@ -128,6 +128,7 @@ let package = Package(
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOSSL", package: "swift-nio-ssl"),
       ],
+      exclude: ["ARROWS"],
       swiftSettings: swiftSettings
     ),
     .target(

@@ -49,24 +49,24 @@ struct HTTP3CloseReasons {
     case .noCommonVersion:
       return .ofConnection(.unavailable, "\(self.peer) does not speak QUIC version 1", isFinal: true)
     case .idle:
-      guard isConnecting || self.session.hasStreams else { return nil }
+      guard isConnecting || self.session.http.hasStreams else { return nil }
       return self.unavailable(
         "the HTTP/3 connection broke: nothing came from \(self.peer) until its idle timeout"
       )
     case .tls(let alert, let libraryError):
       guard libraryError == 0 else {
-        let reason = HTTP3Session.text(tls: libraryError)
+        let reason = LibraryText.tls(libraryError)
         return .failedHandshake(peer: self.peer, reason: reason, isFinal: false)
       }
       return self.failedHandshake(alert)
     case .transport(let error):
-      let message = "\(self.peer) broke QUIC: \(HTTP3Session.text(transport: error))"
+      let message = "\(self.peer) broke QUIC: \(LibraryText.transport(error))"
       return isConnecting
         ? .ofConnection(.unavailable, message) : ConnectError(code: .internalError, message: message)
     case .http(let error):
       return ConnectError(
         code: .internalError,
-        message: "\(self.peer) broke the HTTP/3 protocol: \(HTTP3Session.text(http: error))"
+        message: "\(self.peer) broke the HTTP/3 protocol: \(LibraryText.http(error))"
       )
     case .closed:
       return nil
@@ -77,7 +77,7 @@ struct HTTP3CloseReasons {
     if self.isShakingHands {
       return .ofConnection(.unavailable, "\(self.peer) closed the HTTP/3 connection\(Self.suffix(reason))")
     }
-    guard self.session.hasStreams else { return nil }
+    guard self.session.http.hasStreams else { return nil }
     return self.unavailable(
       "\(self.peer) closed the HTTP/3 connection before the response was complete\(Self.suffix(reason))"
     )
@@ -133,7 +133,7 @@ struct HTTP3CloseReasons {
   /// made again, unless there is only one: it would meet the same peer, and nobody has disturbed it.
   func isInnocent(_ stream: HTTP3Stream, among count: Int, of error: ConnectError) -> Bool {
     guard error.code == .internalError else { return false }
-    if let id = self.session.brokenStreamID, id & 3 == 0 { return stream.id != id }
+    if let id = self.session.http.brokenStreamID, id & 3 == 0 { return stream.id != id }
     return count > 1
   }
 }

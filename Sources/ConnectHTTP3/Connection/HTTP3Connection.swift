@@ -68,14 +68,14 @@ final class HTTP3Connection: MultiplexedConnection, HTTP3StreamOwner {
 
   var hasServed: Bool {
     // Nobody has heard yet of what came in the same read as GOAWAY.
-    if self.state.hasAnswered || self.session.events.contains(where: \.isHead) { return true }
-    guard let id = self.session.goAwayID else { return false }
-    return self.session.liveStreams.contains { $0.isHeaderSent && $0.id < id }
+    if self.state.hasAnswered || self.session.http.events.contains(where: \.isHead) { return true }
+    guard let id = self.session.http.goAwayID else { return false }
+    return self.session.http.liveStreams.contains { $0.request.isHeaderSent && $0.id < id }
   }
 
   var renewalCount: Int? {
     // The first GOAWAY of two, which announces another one, has a very large identifier (RFC 9114, section 5.2).
-    guard let id = self.session.goAwayID, id < 1 << 60 else { return nil }
+    guard let id = self.session.http.goAwayID, id < 1 << 60 else { return nil }
     return Int(id / 4)
   }
 
@@ -83,10 +83,12 @@ final class HTTP3Connection: MultiplexedConnection, HTTP3StreamOwner {
     self.state.eventLoop.assertInEventLoop()
     let stream = HTTP3Stream(handler: handler, connection: self)
     stream.answerCountAtStart = self.peerWatch.answerCount
-    if self.state.phase == .active, self.state.requestedClose == nil, !self.state.isDraining {
-      self.session.submit(request, for: stream)
+    if self.state.phase == .active, self.state.requestedClose == nil, !self.state.isDraining,
+      self.session.ending == nil
+    {
+      self.session.http.submit(request, for: stream)
     } else {
-      self.session.events.append(.failed(stream, .noConnection, .requestCancelled))
+      self.session.http.events.append(.failed(stream, .noConnection, .requestCancelled))
     }
     self.scheduleFlush()
     return stream
@@ -120,7 +122,7 @@ extension HTTP3Connection {
     var isMore = true
     while isMore, self.state.channel.isWritable, self.session.ending == nil {
       isMore = self.session.fillOutput(limit: Self.writeSize, now: self.now)
-      let datagrams = self.session.output.takeAll(isLast: !self.session.hasStreams)
+      let datagrams = self.session.output.takeAll(isLast: !self.session.http.hasStreams)
       guard !datagrams.isEmpty else { break }
       self.socket.write(datagrams)
       self.peerWatch.didWrite()
@@ -150,7 +152,7 @@ extension HTTP3Connection {
     guard self.state.phase != .closed, !self.state.isHandlingEvents else { return }
     if self.session.ending != nil {
       self.endOfSession()
-    } else if self.state.isDraining, !self.session.hasStreams {
+    } else if self.state.isDraining, !self.session.http.hasStreams {
       self.shutDown(nil, sending: .noError)
     }
   }
@@ -158,7 +160,7 @@ extension HTTP3Connection {
   /// The session has ended by itself or by the peer.
   private func endOfSession() {
     guard let ending = self.session.ending else { return }
-    if ending == .idle, self.session.hasStreams {
+    if ending == .idle, self.session.http.hasStreams {
       self.reportUnfit("nothing came until the idle timeout")
     }
     self.shutDown(self.closeReasons.error(of: ending), sending: .noError)
@@ -183,7 +185,7 @@ extension HTTP3Connection {
     self.timer.cancel()
     self.handshake.stopTimer()
     self.blockedWriters = []
-    let streams = self.session.liveStreams
+    let streams = self.session.http.liveStreams
     if let error, !streams.isEmpty, !self.state.hasAnswered, !wasShakingHands,
       self.state.requestedClose == nil
     {
@@ -202,7 +204,7 @@ extension HTTP3Connection {
       // Early data may be processed twice.
       var failure = HTTPStreamFailure(
         error: isInnocent ? .brokenElsewhere(reason) : reason,
-        isUnprocessed: wasShakingHands || !stream.isHeaderSent
+        isUnprocessed: wasShakingHands || !stream.request.isHeaderSent
       )
       failure.keepsTransparentRetry = wasShakingHands
       stream.detach()?.streamDidFail(failure)
@@ -261,12 +263,12 @@ extension HTTP3Connection {
   func handleEvents() {
     guard !self.state.isHandlingEvents else { return }
     self.state.isHandlingEvents = true
-    while !self.session.events.isEmpty {
+    while !self.session.http.events.isEmpty {
       // Reported first: a handler that starts a stream when it hears of an end must not get this connection again.
-      if self.session.goAwayID != nil { self.state.reportWillClose(self) }
+      if self.session.http.goAwayID != nil { self.state.reportWillClose(self) }
       var events = ContiguousArray<HTTP3Event>()
       swap(&events, &self.handledEvents)
-      swap(&events, &self.session.events)
+      swap(&events, &self.session.http.events)
       // Taken out one by one, from the end, so that none is copied.
       events.reverse()
       while let event = events.popLast() { self.handle(event) }
@@ -288,30 +290,30 @@ extension HTTP3Connection {
       self.peerWatch.updateKeepalive()
       guard let handler = stream.handler, !stream.hasStarted else { return }
       stream.hasStarted = true
-      handler.streamDidStart(on: self.state.infoForNextStream(isEarly: stream.isEarly))
+      handler.streamDidStart(on: self.state.infoForNextStream(isEarly: stream.request.isEarly))
     case .head(let stream, let head):
       guard !self.state.looksForAltSvc || self.look(at: head, of: stream) else { return }
-      if head.status == 425, stream.isEarly {
+      if head.status == 425, stream.request.isEarly {
         stream.detach()?.streamDidFail(.tooEarly)
-        self.session.reset(stream, errorCode: .requestCancelled)
+        self.session.http.reset(stream, errorCode: .requestCancelled)
         return
       }
       self.state.hasAnswered = true
       stream.handler?.streamDidReceive(head)
     case .bytes(let stream):
-      let bytes = stream.takeInbox()
+      let bytes = stream.response.takeInbox()
       if bytes.readableBytes > 0 { stream.handler?.streamDidReceive(bytes) }
     case .end(let stream, let trailers):
       guard let handler = stream.detach() else { return }
-      self.session.settleRequest(of: stream)
+      self.session.http.settleRequest(of: stream)
       handler.streamDidEnd(trailers: trailers)
     case .failed(let stream, let failure, let errorCode):
       stream.detach()?.streamDidFail(failure)
-      self.session.reset(stream, errorCode: errorCode)
+      self.session.http.reset(stream, errorCode: errorCode)
       if stream.id < 0 { self.state.reportClosedStream(of: self) }
     case .reset(let stream, let errorCode):
       stream.detach()?.streamDidFail(HTTPStreamFailure(resetting: stream, errorCode))
-      self.session.reset(stream, errorCode: .requestCancelled)
+      self.session.http.reset(stream, errorCode: .requestCancelled)
     case .closed(let stream):
       // A response without its end was reported before, in whatever way the stream was closed.
       stream.detach()?.streamDidFail(.malformed(stream))
@@ -329,7 +331,7 @@ extension HTTP3Connection {
 
   private func didEstablish() {
     if self.handshake.didComplete() { self.reportRoom() }
-    self.session.releaseEarly()
+    self.session.http.releaseEarly()
     if let roundTrip = self.session.roundTrip {
       self.state.delegate?.connection(self, roundTrip: .nanoseconds(Int64(clamping: roundTrip)))
     }
@@ -353,7 +355,7 @@ extension HTTP3Connection {
     self.reportUnfit("421 Misdirected Request")
     self.state.reportWillClose(self)
     stream.detach()?.streamDidFail(.misdirected)
-    self.session.reset(stream, errorCode: .requestCancelled)
+    self.session.http.reset(stream, errorCode: .requestCancelled)
     return false
   }
 
@@ -365,11 +367,12 @@ extension HTTP3Connection {
   /// QUIC counts all streams that there ever were. The streams that can be open at the same time are those that are
   /// open and those that may still be opened.
   private func reportRoom() {
-    self.state.report(self, canServe: self.session.streams.count + self.session.streamRoom)
+    self.state.report(self, canServe: self.session.http.streams.count + self.session.streamRoom)
   }
 
   private func didDrain(_ stream: HTTP3Stream) {
-    guard let handler = stream.handler, stream.request != .ending, !stream.outbound.isWaiting else { return }
+    guard let handler = stream.handler, stream.request.state != .ending, !stream.request.outbound.isWaiting
+    else { return }
     if self.state.channel.isWritable {
       handler.streamDidBecomeWritable()
     } else {
@@ -378,19 +381,19 @@ extension HTTP3Connection {
   }
 
   func didBecomeWritable() {
-    for stream in self.blockedWriters { self.session.events.append(.drained(stream)) }
+    for stream in self.blockedWriters { self.session.http.events.append(.drained(stream)) }
     self.blockedWriters.removeAll(keepingCapacity: true)
   }
 
   private func didReceiveGoAway() {
-    guard let id = self.session.goAwayID else { return }
+    guard let id = self.session.http.goAwayID else { return }
     self.state.logger.debug("HTTP/3 server is going away", metadata: ["peer": "\(self.state.peer)"])
     self.state.reportWillClose(self)
     var failure = HTTPStreamFailure.goAway
     failure.keepsTransparentRetry = self.hasServed
-    for stream in self.session.liveStreams where stream.id >= id || !stream.isHeaderSent {
+    for stream in self.session.http.liveStreams where stream.id >= id || !stream.request.isHeaderSent {
       stream.detach()?.streamDidFail(failure)
-      self.session.reset(stream, errorCode: .requestCancelled)
+      self.session.http.reset(stream, errorCode: .requestCancelled)
     }
   }
 }

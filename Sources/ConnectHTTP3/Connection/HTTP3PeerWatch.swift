@@ -73,7 +73,7 @@ final class HTTP3PeerWatch {
   func updateKeepalive() {
     guard self.handshake.isOver else { return }
     if self.isQuick { return self.session.setKeepalive(Self.quickPing) }
-    let isWanted = self.session.hasStreams || self.configuration.pingsWithoutStreams
+    let isWanted = self.session.http.hasStreams || self.configuration.pingsWithoutStreams
     guard isWanted != self.isPinging else { return }
     self.isPinging = isWanted
     let configured = self.configuration.pingInterval.map { UInt64(clamping: $0.clamped.nanoseconds) }

@@ -1,4 +1,6 @@
-internal import Connect
+internal import CGnuTLS
+internal import CNghttp3
+internal import CNgtcp2
 
 /// How a session came to its end.
 enum HTTP3Ending: Equatable {
@@ -20,4 +22,32 @@ enum HTTP3Ending: Equatable {
   case http(libraryError: Int32)
   /// The connection was closed by us with this code.
   case closed(HTTP3ErrorCode)
+}
+
+extension HTTP3Ending {
+  /// The most bytes of a peer's reason that are kept.
+  private static let reasonLimit = 256
+
+  /// What the peer of libngtcp2's `connection` has closed it with.
+  init(byPeer connection: OpaquePointer) {
+    let close = connect_ngtcp2_get_close(connection)
+    let reason = String(
+      decoding: UnsafeBufferPointer(
+        start: close.reason,
+        count: close.reason == nil ? 0 : min(close.reason_length, Self.reasonLimit)
+      ),
+      as: UTF8.self
+    )
+    self =
+      close.kind == CONNECT_NGTCP2_CLOSE_APPLICATION.rawValue
+      ? .closedByPeer(HTTP3ErrorCode(rawValue: close.error_code), reason: reason)
+      : .brokenByPeer(QUICErrorCode(rawValue: close.error_code), reason: reason)
+  }
+}
+
+/// What a library says of one of its errors.
+enum LibraryText {
+  static func http(_ error: Int32) -> String { String(cString: nghttp3_strerror(error)) }
+  static func transport(_ error: Int32) -> String { String(cString: ngtcp2_strerror(error)) }
+  static func tls(_ error: Int32) -> String { String(cString: gnutls_strerror(error)) }
 }

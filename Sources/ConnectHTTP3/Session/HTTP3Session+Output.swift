@@ -13,16 +13,16 @@ extension HTTP3Session {
   func fillOutput(limit: Int, now: UInt64) -> Bool {
     self.output.recycle()
     guard let connection = self.connection else { return false }
-    self.retryBlockedStreams()
-    let quantum = min(limit, max(ngtcp2_conn_get_send_quantum(connection), Self.maximumDatagram))
+    self.http.retryBlockedStreams()
+    let quantum = min(limit, max(ngtcp2_conn_get_send_quantum(connection.pointer), Self.maximumDatagram))
     // Before the round trip is known, pacing would assume a third of a second and hold up the first request.
     let isPaced = self.isEstablished
-    let inFlight = self.unansweredSince == nil ? self.bytesInFlight : 0
+    let inFlight = self.unansweredSince == nil ? connection.bytesInFlight : 0
     defer {
       if self.connection != nil, !self.output.isEmpty {
-        if isPaced { ngtcp2_conn_update_pkt_tx_time(connection, now) }
+        if isPaced { ngtcp2_conn_update_pkt_tx_time(connection.pointer, now) }
         // An unanswered probe means nothing.
-        if self.unansweredSince == nil, self.bytesInFlight > inFlight + self.output.probeBytes {
+        if self.unansweredSince == nil, connection.bytesInFlight > inFlight + self.output.probeBytes {
           self.unansweredSince = now
         }
       }
@@ -40,7 +40,7 @@ extension HTTP3Session {
 
   private func writeDatagram(
     into bytes: UnsafeMutableRawBufferPointer,
-    _ connection: OpaquePointer,
+    _ connection: NGTCP2Connection,
     now: UInt64
   ) -> HTTP3Output.Written {
     withUnsafeTemporaryAllocation(of: nghttp3_vec.self, capacity: Self.maximumPieces) { pieces in
@@ -49,8 +49,8 @@ extension HTTP3Session {
         var id: Int64 = -1
         var isEnd: Int32 = 0
         var pieceCount = 0
-        if let http = self.http, ngtcp2_conn_get_max_data_left(connection) > 0 {
-          let result = nghttp3_conn_writev_stream(http, &id, &isEnd, pieces.baseAddress, pieces.count)
+        if let http = self.http.handle, !connection.isWindowClosed {
+          let result = nghttp3_conn_writev_stream(http.pointer, &id, &isEnd, pieces.baseAddress, pieces.count)
           guard result >= 0 else {
             self.end(httpError: Int32(truncatingIfNeeded: result))
             return HTTP3Output.Written()
@@ -64,7 +64,7 @@ extension HTTP3Session {
         // The two libraries' pieces are the same: an address and a length.
         let written = UnsafeRawPointer(pieces.baseAddress).map { pieces in
           connect_ngtcp2_write(
-            connection,
+            connection.pointer,
             &ecn,
             bytes.baseAddress?.assumingMemoryBound(to: UInt8.self),
             bytes.count,
@@ -78,9 +78,9 @@ extension HTTP3Session {
         }
         switch Int32(truncatingIfNeeded: written ?? 0) {
         case NGTCP2_ERR_STREAM_DATA_BLOCKED:
-          self.streamIsBlocked(id)
+          self.http.streamIsBlocked(id)
         case NGTCP2_ERR_STREAM_SHUT_WR, NGTCP2_ERR_STREAM_NOT_FOUND:
-          self.peerWantsNoMore(ofStream: id)
+          self.http.peerWantsNoMore(ofStream: id)
         case NGTCP2_ERR_WRITE_MORE:
           self.didWrite(taken, of: pieces[..<pieceCount], isEnd: isEnd != 0, ofStream: id)
         case let error where error < 0:
@@ -89,8 +89,11 @@ extension HTTP3Session {
         case let count:
           if self.isEstablished { self.hasWrittenSince = true }
           if taken >= 0 { self.didWrite(taken, of: pieces[..<pieceCount], isEnd: isEnd != 0, ofStream: id) }
-          let known = ngtcp2_conn_get_path_max_tx_udp_payload_size(connection)
-          return HTTP3Output.Written(count: Int(count), ecn: ecn, isProbe: count > known)
+          return HTTP3Output.Written(
+            count: Int(count),
+            ecn: ecn,
+            isProbe: count > connection.pathDatagramSize
+          )
         }
         guard self.ending == nil else { return HTTP3Output.Written() }
       }
@@ -103,15 +106,17 @@ extension HTTP3Session {
     isEnd: Bool,
     ofStream id: Int64
   ) {
-    guard let http = self.http, id >= 0 else { return }
-    var result = nghttp3_conn_add_write_offset(http, id, count)
-    if let stream = self.streams[id] {
-      stream.isHeaderSent = true
+    guard let http = self.http.handle, id >= 0 else { return }
+    var result = nghttp3_conn_add_write_offset(http.pointer, id, count)
+    if let stream = self.http.streams[id] {
+      stream.request.isHeaderSent = true
       // The end goes along with the last byte.
-      if isEnd { stream.isEndSent = count == pieces.reduce(0) { $0 + $1.len } }
-      if isEnd, stream.isEndWaiting {
-        stream.isEndWaiting = false
-        if result == 0 { result = nghttp3_conn_add_ack_offset(http, id, stream.heldAcknowledgement) }
+      if isEnd { stream.request.isEndSent = count == pieces.reduce(0) { $0 + $1.len } }
+      if isEnd, stream.request.isEndWaiting {
+        stream.request.isEndWaiting = false
+        if result == 0 {
+          result = nghttp3_conn_add_ack_offset(http.pointer, id, stream.request.heldAcknowledgement)
+        }
       }
     }
     if result != 0 { self.end(httpError: result) }

@@ -8,23 +8,6 @@ internal import NIOCore
 /// connection until the call is over for the handler. HTTP/3 may need the stream longer: a reset may still have to go
 /// out.
 final class HTTP3Stream: HTTPStream {
-  /// How far the request is.
-  enum RequestState {
-    /// The body may go on.
-    case open
-    /// Nothing will be added; what waits, and the end, are still to be given to the session.
-    case ending
-    /// The end was given to the session, or the peer does not want it.
-    case ended
-  }
-
-  /// How far the response is.
-  enum ResponseState {
-    case head
-    case body
-    case ended
-  }
-
   private(set) var handler: (any HTTPStreamHandler)?
   private(set) var connection: (any HTTP3StreamOwner)?
 
@@ -32,52 +15,21 @@ final class HTTP3Stream: HTTPStream {
 
   /// QUIC's stream identifier; -1 until the request was submitted.
   var id: Int64 = -1
-  /// Whether the request was sent before the handshake was complete, so that the server may refuse it.
-  var isEarly = false
   /// Whether the handler was told that the request was started.
   var hasStarted = false
-  /// Whether any of the request was put into a packet.
-  var isHeaderSent = false
-  /// Whether the end of the request, without data, was given to libnghttp3 and is not sent yet.
-  var isEndWaiting = false
-  /// Whether the end of the request was put into a packet.
-  var isEndSent = false
-  /// Whether the peer's window for the stream holds the request back.
-  var isBlocked = false
   /// Whether the response is complete, so that the rest of the request is due at once or never.
   var isSettled = false
-  /// What was acknowledged meanwhile, in bytes.
-  var heldAcknowledgement: UInt64 = 0
   /// Whether we have reset the stream.
   var isReset = false
-  /// Whether the rest of the response is skipped.
-  var isMalformed = false
   /// Whether the session has forgotten the stream.
   var isClosed = false
-
-  var request = RequestState.open
-  // Each call changes it several times, so exclusivity is not checked at run time. That is safe: no access spans a call
-  // out.
-  @exclusivity(unchecked) var outbound = HTTP3OutboundBody()
-  var requestTrailers = Headers()
-  /// Whether the session has asked for more of the body when there was none.
-  var isDeferred = false
   /// Whether the handler waits to hear that it may write more.
   var owesWritable = false
 
-  var response = ResponseState.head
-  /// The response's status; 0 if it is not known.
-  var status = 0
-  /// How many informational responses have come.
-  var informationalCount = 0
-  /// What has come of the response's body since the handler was last told.
-  @exclusivity(unchecked) var inbox = ByteBuffer()
-  /// The header block that is being received.
-  @exclusivity(unchecked) var block = HTTPFieldBlock()
-  /// The trailers that have come so far.
-  var trailers = Headers()
-  /// Bytes of the body that were received and not yet given back to the peer's window.
-  var unconsumed = 0
+  // Each call changes them several times, so exclusivity is not checked at run time. That is safe: no access spans a call
+  // out.
+  @exclusivity(unchecked) var request = HTTP3StreamRequest()
+  @exclusivity(unchecked) var response = HTTP3StreamResponse()
 
   /// How often the connection had received something from the peer when the stream began.
   var answerCountAtStart = 0
@@ -93,34 +45,20 @@ final class HTTP3Stream: HTTPStream {
     let handler = self.handler
     self.handler = nil
     self.connection = nil
-    self.inbox = ByteBuffer()
+    self.response.inbox = ByteBuffer()
     return handler
+  }
+
+  /// The session has forgotten the stream.
+  func close() {
+    self.isClosed = true
+    self.request.outbound.removeAll()
   }
 
   /// The session has forgotten the stream, whose whole request is to be submitted again.
   func restart() {
     self.id = -1
-    self.isEarly = false
-    self.isHeaderSent = false
-    self.isEndWaiting = false
-    self.isEndSent = false
-    self.isBlocked = false
-    self.heldAcknowledgement = 0
-    self.isDeferred = false
-    self.request = .open
-    self.outbound = HTTP3OutboundBody()
-  }
-
-  func takeBlock() -> HTTPFieldBlock {
-    let block = self.block
-    self.block = HTTPFieldBlock()
-    return block
-  }
-
-  func takeInbox() -> ByteBuffer {
-    let bytes = self.inbox
-    self.inbox = ByteBuffer()
-    return bytes
+    self.request = HTTP3StreamRequest()
   }
 
   // MARK: HTTPStream
@@ -129,26 +67,26 @@ final class HTTP3Stream: HTTPStream {
     guard let connection = self.connection else { return }
     // If the peer wants no more of the request, the call can still write, though nobody reads it.
     self.owesWritable = true
-    if self.request == .open { self.outbound.append(bytes) }
+    if self.request.state == .open { self.request.outbound.append(bytes) }
     self.requestDidChange(on: connection)
   }
 
   func finish(trailers: Headers) {
-    guard let connection = self.connection, self.request == .open else { return }
-    self.request = .ending
-    self.requestTrailers = trailers
+    guard let connection = self.connection, self.request.state == .open else { return }
+    self.request.state = .ending
+    self.request.trailers = trailers
     self.owesWritable = false
     self.requestDidChange(on: connection)
   }
 
   func consume(_ count: Int) {
     guard let connection = self.connection else { return }
-    connection.session.consume(count, of: self)
+    connection.session.http.consume(count, of: self)
     connection.scheduleFlush()
   }
 
   func cancel() {
-    let connection = self.isHeaderSent ? self.connection : nil
+    let connection = self.request.isHeaderSent ? self.connection : nil
     self.giveUp()
     connection?.callWasGivenUp(inSilenceSince: self.answerCountAtStart)
   }
@@ -162,17 +100,84 @@ final class HTTP3Stream: HTTPStream {
   private func giveUp() {
     guard let connection = self.connection else { return }
     _ = self.detach()
-    if connection.session.dropHeld(self) {
-      connection.session.events.append(.closed(self))
+    if connection.session.http.early?.drop(self) == true {
+      connection.session.http.events.append(.closed(self))
     } else {
-      connection.session.reset(self, errorCode: .requestCancelled)
+      connection.session.http.reset(self, errorCode: .requestCancelled)
     }
     connection.scheduleFlush()
   }
 
   private func requestDidChange(on connection: any HTTP3StreamOwner) {
-    connection.session.requestBodyDidChange(self)
+    connection.session.http.requestBodyDidChange(self)
     connection.scheduleFlush()
+  }
+}
+
+/// How far the request of a stream is.
+struct HTTP3StreamRequest {
+  enum State {
+    /// The body may go on.
+    case open
+    /// Nothing will be added; what waits, and the end, are still to be given to the session.
+    case ending
+    /// The end was given to the session, or the peer does not want it.
+    case ended
+  }
+
+  var state = State.open
+  var outbound = HTTP3OutboundBody()
+  var trailers = Headers()
+  /// Whether it was sent before the handshake was complete, so that the server may refuse it.
+  var isEarly = false
+  /// Whether any of it was put into a packet.
+  var isHeaderSent = false
+  /// Whether the session has asked for more of the body when there was none.
+  var isDeferred = false
+  /// Whether the peer's window for the stream holds it back.
+  var isBlocked = false
+  /// Whether its end, without data, was given to libnghttp3 and is not sent yet.
+  var isEndWaiting = false
+  /// What was acknowledged meanwhile, in bytes.
+  var heldAcknowledgement: UInt64 = 0
+  /// Whether its end was put into a packet.
+  var isEndSent = false
+}
+
+/// How far the response of a stream is.
+struct HTTP3StreamResponse {
+  enum State {
+    case head
+    case body
+    case ended
+  }
+
+  var state = State.head
+  /// Its status; 0 if it is not known.
+  var status = 0
+  /// How many informational responses have come.
+  var informationalCount = 0
+  /// Whether the rest of it is skipped.
+  var isMalformed = false
+  /// What has come of its body since the handler was last told.
+  var inbox = ByteBuffer()
+  /// The header block that is being received.
+  var block = HTTPFieldBlock()
+  /// The trailers that have come so far.
+  var trailers = Headers()
+  /// Bytes of the body that were received and not yet given back to the peer's window.
+  var unconsumed = 0
+
+  mutating func takeBlock() -> HTTPFieldBlock {
+    let block = self.block
+    self.block = HTTPFieldBlock()
+    return block
+  }
+
+  mutating func takeInbox() -> ByteBuffer {
+    let bytes = self.inbox
+    self.inbox = ByteBuffer()
+    return bytes
   }
 }
 

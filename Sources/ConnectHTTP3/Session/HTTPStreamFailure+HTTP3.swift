@@ -48,7 +48,7 @@ extension HTTPStreamFailure {
   /// libnghttp3 refuses the request.
   static func notSent(libraryError: Int32) -> HTTPStreamFailure {
     if libraryError == NGHTTP3_ERR_CONN_CLOSING { return .noConnection }
-    let reason = HTTP3Session.text(http: libraryError)
+    let reason = LibraryText.http(libraryError)
     return HTTPStreamFailure(
       error: ConnectError(code: .internalError, message: "the request could not be sent: \(reason)")
     )
@@ -60,7 +60,7 @@ extension HTTPStreamFailure {
       error: ConnectError(
         code: .internalError,
         message: "the response breaks HTTP/3: \(HTTP3ErrorCode.messageError)",
-        httpStatus: stream.response == .head ? nil : stream.status
+        httpStatus: stream.response.state == .head ? nil : stream.response.status
       )
     )
   }
@@ -80,11 +80,11 @@ extension HTTPStreamFailure {
     var error = ConnectError(
       code: Code(code),
       message: "the server reset the stream: \(code)",
-      httpStatus: stream.response == .head ? nil : stream.status
+      httpStatus: stream.response.state == .head ? nil : stream.response.status
     )
-    if stream.response == .head, [.internalError, .generalProtocolError].contains(code) {
+    if stream.response.state == .head, [.internalError, .generalProtocolError].contains(code) {
       error.unnamed = .reset
     }
-    self.init(error: error, isUnprocessed: code == .requestRejected && stream.response == .head)
+    self.init(error: error, isUnprocessed: code == .requestRejected && stream.response.state == .head)
   }
 }

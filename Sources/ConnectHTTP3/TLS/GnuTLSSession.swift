@@ -14,6 +14,11 @@ final class GnuTLSSession {
 
   /// Nil once the session was closed.
   private(set) var handle: gnutls_session_t?
+  /// What libngtcp2's functions for TLS find the connection by.
+  private let reference = UnsafeMutablePointer<ngtcp2_crypto_conn_ref>.allocate(capacity: 1)
+  /// libngtcp2's connection; nil before and after.
+  private var connection: OpaquePointer?
+  private var onTicket: (() -> Void)?
   /// Must live as long as the session.
   private let credentials: GnuTLSCredentials
   private let check: ServerCertificateCheck?
@@ -77,9 +82,9 @@ final class GnuTLSSession {
       ) { handle, _, moment, _, message in
         guard let session = sessionPointed(to: handle) else { return 0 }
         if Int32(bitPattern: moment) == GNUTLS_HOOK_PRE {
-          session.tls.ticketLifetime = message?.pointee.ticketLifetime ?? 0
+          session.ticketLifetime = message?.pointee.ticketLifetime ?? 0
         } else {
-          session.didReceiveTicket()
+          session.onTicket?()
         }
         return 0
       }
@@ -87,19 +92,20 @@ final class GnuTLSSession {
     // Set in any case, else GnuTLS would do as the environment variable SSLKEYLOGFILE says.
     gnutls_session_set_keylog_function(handle) { handle, label, secret in
       if let session = sessionPointed(to: handle), let label, let secret {
-        session.tls.logKey(String(cString: label), secret.pointee)
+        session.logKey(String(cString: label), secret.pointee)
       }
       return 0
     }
     guard check != nil else { return }
     gnutls_session_set_verify_function(handle) { handle in
       guard let session = sessionPointed(to: handle) else { return GNUTLS_E_CERTIFICATE_ERROR }
-      return session.tls.verify() ? 0 : GNUTLS_E_CERTIFICATE_ERROR
+      return session.verify() ? 0 : GNUTLS_E_CERTIFICATE_ERROR
     }
   }
 
   deinit {
     self.close()
+    self.reference.deallocate()
   }
 
   /// Lets go of what handshakes need, some 20 kB. ``problem`` stays.
@@ -108,13 +114,26 @@ final class GnuTLSSession {
     self.handle = nil
   }
 
-  /// Lets GnuTLS's callbacks find the QUIC connection. The memory has to stay until ``detach()``.
-  func attach(_ reference: UnsafeMutablePointer<ngtcp2_crypto_conn_ref>) {
-    gnutls_session_set_ptr(self.handle, UnsafeMutableRawPointer(reference))
+  /// Lets libngtcp2's functions find its connection, and GnuTLS's callbacks find the session.
+  ///
+  /// - Parameter onTicket: Is called when GnuTLS has a ticket.
+  func attach(to connection: OpaquePointer, onTicket: @escaping () -> Void) {
+    self.connection = connection
+    self.onTicket = onTicket
+    self.reference.initialize(to: ngtcp2_crypto_conn_ref())
+    self.reference.pointee.user_data = Unmanaged.passUnretained(self).toOpaque()
+    self.reference.pointee.get_conn = { reference in
+      sessionPointed(to: reference?.pointee.user_data)?.connection
+    }
+    gnutls_session_set_ptr(self.handle, UnsafeMutableRawPointer(self.reference))
+    ngtcp2_conn_set_tls_native_handle(connection, UnsafeMutableRawPointer(self.handle))
   }
 
+  /// The connection is about to be deleted.
   func detach() {
     if let handle = self.handle { gnutls_session_set_ptr(handle, nil) }
+    self.connection = nil
+    self.onTicket = nil
   }
 
   /// Whether the server wants to know who the client is. Known when the handshake is complete.
@@ -172,8 +191,12 @@ final class GnuTLSSession {
   }
 }
 
-/// The session that GnuTLS's callbacks are about; nil before ``GnuTLSSession/attach(_:)``.
-private func sessionPointed(to handle: gnutls_session_t?) -> HTTP3Session? {
+private func sessionPointed(to userData: UnsafeMutableRawPointer?) -> GnuTLSSession? {
+  userData.map { Unmanaged<GnuTLSSession>.fromOpaque($0).takeUnretainedValue() }
+}
+
+/// The session that GnuTLS's callbacks are about; nil before ``GnuTLSSession/attach(to:onTicket:)``.
+private func sessionPointed(to handle: gnutls_session_t?) -> GnuTLSSession? {
   let reference = gnutls_session_get_ptr(handle)?.assumingMemoryBound(to: ngtcp2_crypto_conn_ref.self)
   return reference.flatMap { sessionPointed(to: $0.pointee.user_data) }
 }

@@ -44,7 +44,7 @@ final class HTTP3ClosingTests: XCTestCase {
     XCTAssertEqual(peer.requests[0]?.resetCode, 0x10c)
     XCTAssertEqual(peer.requests[0]?.closeCode, 0x10c)
     XCTAssertEqual(peer.delegate.closedStreams, 1)
-    XCTAssertTrue(peer.connection.session.streams.isEmpty)
+    XCTAssertTrue(peer.connection.session.http.streams.isEmpty)
   }
 
   func testCancellationInTheMiddleOfAResponse() async throws {
@@ -150,7 +150,7 @@ final class HTTP3ClosingTests: XCTestCase {
       XCTAssertEqual(peer.requests[0]?.isComplete, false)
       XCTAssertEqual(peer.requests[0]?.resetCode, HTTP3ErrorCode.requestCancelled.rawValue)
       XCTAssertEqual(peer.delegate.closedStreams, 1)
-      XCTAssertTrue(peer.connection.session.streams.isEmpty)
+      XCTAssertTrue(peer.connection.session.http.streams.isEmpty)
     }
   }
 

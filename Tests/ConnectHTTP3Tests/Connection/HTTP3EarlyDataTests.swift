@@ -126,8 +126,8 @@ final class HTTP3EarlyDataTests: XCTestCase {
     XCTAssertEqual(peer.requests.count, 3)
     XCTAssertFalse(peer.requests.values.contains(where: \.isEarly))
     XCTAssertEqual(peer.delegate.closedStreams, 4)
-    XCTAssertTrue(peer.connection.session.streams.isEmpty)
-    XCTAssertNil(peer.connection.session.early)
+    XCTAssertTrue(peer.connection.session.http.streams.isEmpty)
+    XCTAssertNil(peer.connection.session.http.early)
     XCTAssertNotNil(peer.ticket, "for the next connection")
   }
 
@@ -147,7 +147,7 @@ final class HTTP3EarlyDataTests: XCTestCase {
     let earlier = try await self.first()
     let broken = SessionTicket(tls: [1, 2, 3], transport: try XCTUnwrap(earlier.ticket).transport)
     let peer = try HTTP3TestPeer(earlier.certificates, after: earlier, ticket: broken) { $0.tickets = 1 }
-    XCTAssertNil(peer.connection.session.early)
+    XCTAssertNil(peer.connection.session.http.early)
     try peer.connect()
   }
 
@@ -287,7 +287,7 @@ final class HTTP3EarlyDataTests: XCTestCase {
     XCTAssertEqual(held.events, [])
     XCTAssertNil(peer.requests[4], "what was held back and cancelled is never sent")
     XCTAssertEqual(peer.delegate.closedStreams, 2)
-    XCTAssertTrue(peer.connection.session.streams.isEmpty)
+    XCTAssertTrue(peer.connection.session.http.streams.isEmpty)
   }
 
   func testDrainBeforeTheHandshake() async throws {

@@ -54,7 +54,7 @@ final class HTTP3ExchangeTests: XCTestCase {
     try peer.elapse(.milliseconds(100))
     XCTAssertEqual(peer.requests[0]?.closeCode, 0x100)
     XCTAssertEqual(peer.delegate.closedStreams, 1)
-    XCTAssertTrue(peer.connection.session.streams.isEmpty)
+    XCTAssertTrue(peer.connection.session.http.streams.isEmpty)
   }
 
   func testGETHasNoBody() async throws {
@@ -90,7 +90,7 @@ final class HTTP3ExchangeTests: XCTestCase {
     XCTAssertEqual(peer.requests[0]?.isComplete, true)
     // What was sent is acknowledged after a while, and then nothing is held.
     try peer.elapse(.milliseconds(100))
-    XCTAssertEqual(peer.connection.session.streams[0]?.outbound.heldBytes, 0)
+    XCTAssertEqual(peer.connection.session.http.streams[0]?.request.outbound.heldBytes, 0)
   }
 
   func testMessagesInBothDirections() async throws {
@@ -123,7 +123,7 @@ final class HTTP3ExchangeTests: XCTestCase {
     try peer.elapse(.seconds(2))
     XCTAssertEqual(peer.requests[0]?.isComplete, true)
     XCTAssertEqual(peer.requests[0]?.text == body, true)
-    XCTAssertEqual(peer.connection.session.streams[0]?.outbound.heldBytes, 0)
+    XCTAssertEqual(peer.connection.session.http.streams[0]?.request.outbound.heldBytes, 0)
     peer.respond(0, body: body)
     try peer.elapse(.seconds(2))
     XCTAssertEqual(handler.joinedEvents, [.started, .head(200, [:]), .bytes(body), .end([:])])

@@ -148,7 +148,7 @@ final class HTTP3FuzzTests: XCTestCase {
         try peer.elapse(.milliseconds(1))
       }
       self.check(peer, [handler], "random")
-      XCTAssertLessThan(peer.connection.session.streams[0]?.inbox.readableBytes ?? 0, 1 << 20)
+      XCTAssertLessThan(peer.connection.session.http.streams[0]?.response.inbox.readableBytes ?? 0, 1 << 20)
     }
   }
 }

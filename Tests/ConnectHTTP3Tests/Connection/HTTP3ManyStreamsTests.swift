@@ -78,7 +78,7 @@ final class HTTP3ManyStreamsTests: XCTestCase {
         "\(what), \(index)"
       )
     }
-    XCTAssertTrue(peer.connection.session.streams.isEmpty, what)
+    XCTAssertTrue(peer.connection.session.http.streams.isEmpty, what)
     XCTAssertEqual(peer.delegate.closedStreams, count, what)
   }
 
