@@ -30,10 +30,10 @@ struct NGHTTP2Session {
       return 0
     }
     nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) { _, _, userData in
-      guard let session = sessionPointed(to: userData) else { return callbackFailure }
-      session.fields.head.begin()
-      session.fields.trailers.begin()
-      return 0
+      onSession(userData) { session in
+        session.fields.head.begin()
+        session.fields.trailers.begin()
+      }
     }
     nghttp2_session_callbacks_set_on_header_callback(callbacks) {
       _,
@@ -44,44 +44,33 @@ struct NGHTTP2Session {
       valueLength,
       _,
       userData in
-      guard let frame, let session = sessionPointed(to: userData) else { return callbackFailure }
-      session.didReceiveField(
-        streamID: header(of: frame).stream_id,
-        name: UnsafeBufferPointer(start: name, count: nameLength),
-        value: UnsafeBufferPointer(start: value, count: valueLength)
-      )
-      return 0
+      guard let frame else { return callbackFailure }
+      return onSession(userData) { session in
+        session.didReceiveField(
+          streamID: header(of: frame).stream_id,
+          name: UnsafeBufferPointer(start: name, count: nameLength),
+          value: UnsafeBufferPointer(start: value, count: valueLength)
+        )
+      }
     }
-    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks) {
-      _,
-      _,
-      streamID,
-      data,
-      count,
-      userData in
-      guard let data, let session = sessionPointed(to: userData) else { return callbackFailure }
-      session.didReceiveData(streamID: streamID, data: data, count: count)
-      return 0
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks) { _, _, id, data, count, userData in
+      guard let data else { return callbackFailure }
+      return onSession(userData) { $0.didReceiveData(streamID: id, data: data, count: count) }
     }
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks) { _, frame, userData in
-      guard let frame, let session = sessionPointed(to: userData) else { return callbackFailure }
-      session.didReceive(frame)
-      return 0
+      guard let frame else { return callbackFailure }
+      return onSession(userData) { $0.didReceive(frame) }
     }
-    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks) { _, streamID, errorCode, userData in
-      guard let session = sessionPointed(to: userData) else { return callbackFailure }
-      session.didClose(streamID: streamID, errorCode: HTTP2ErrorCode(rawValue: errorCode))
-      return 0
+    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks) { _, id, errorCode, userData in
+      onSession(userData) { $0.didClose(streamID: id, errorCode: HTTP2ErrorCode(rawValue: errorCode)) }
     }
     nghttp2_session_callbacks_set_before_frame_send_callback(callbacks) { _, frame, userData in
-      guard let frame, let session = sessionPointed(to: userData) else { return callbackFailure }
-      session.willSend(frame)
-      return 0
+      guard let frame else { return callbackFailure }
+      return onSession(userData) { $0.willSend(frame) }
     }
     nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks) { _, frame, error, userData in
-      guard let frame, let session = sessionPointed(to: userData) else { return callbackFailure }
-      session.didNotSend(frame, libraryError: error)
-      return 0
+      guard let frame else { return callbackFailure }
+      return onSession(userData) { $0.didNotSend(frame, libraryError: error) }
     }
     nghttp2_session_callbacks_set_send_data_callback(callbacks) {
       _,
@@ -171,6 +160,13 @@ var callbackFailure: Int32 { NGHTTP2_ERR_CALLBACK_FAILURE.rawValue }
 /// All members of the union of frames begin with the header; this reads it without copying the union.
 func header(of frame: UnsafePointer<nghttp2_frame>) -> nghttp2_frame_hd {
   UnsafeRawPointer(frame).load(as: nghttp2_frame_hd.self)
+}
+
+/// Runs `body` with the session that a callback is about.
+private func onSession(_ userData: UnsafeMutableRawPointer?, _ body: (HTTP2Session) -> Void) -> Int32 {
+  guard let session = sessionPointed(to: userData) else { return callbackFailure }
+  body(session)
+  return 0
 }
 
 func sessionPointed(to userData: UnsafeMutableRawPointer?) -> HTTP2Session? {
