@@ -38,7 +38,7 @@ public final class SimulatedCluster: @unchecked Sendable {
   public let network: SimulatedNetwork
   let executor: SimulationExecutor
   let recorder: RunRecorder
-  var random: SplitMix64
+  var random: SeededRandom
   private(set) var services: [SimulatedService] = []
   private var servers: [EndpointAddress: SimulatedServer] = [:]
   private var allServers: [SimulatedServer] = []
@@ -50,11 +50,11 @@ public final class SimulatedCluster: @unchecked Sendable {
   public init(seed: UInt64) {
     let executor = SimulationExecutor()
     let recorder = RunRecorder(on: executor)
-    var random = SplitMix64(seed: seed)
+    var random = SeededRandom(seed: seed)
     self.seed = seed
     self.executor = executor
     self.recorder = recorder
-    self.network = SimulatedNetwork(on: executor, recorder, random: SplitMix64(seed: random.next()))
+    self.network = SimulatedNetwork(on: executor, recorder, random: SeededRandom(seed: random.next()))
     self.random = random
     recorder.cluster = self
   }
@@ -80,7 +80,7 @@ public final class SimulatedCluster: @unchecked Sendable {
   }
 
   /// A new random source, determined by the seed.
-  public func makeRandom() -> SplitMix64 { SplitMix64(seed: self.random.next()) }
+  public func makeRandom() -> SeededRandom { SeededRandom(seed: self.random.next()) }
 
   /// Numbers from 0 to 1 that the seed determines, for interceptors with jitter: `RetryPolicy(random: cluster.chance)`.
   public var chance: @Sendable () -> Double {
@@ -235,9 +235,9 @@ public final class SimulatedCluster: @unchecked Sendable {
 
 /// `@unchecked Sendable`: touched on the simulation's executor alone, where interceptors run.
 private final class Chance: @unchecked Sendable {
-  private var random: SplitMix64
+  private var random: SeededRandom
 
-  init(_ random: SplitMix64) {
+  init(_ random: SeededRandom) {
     self.random = random
   }
 

@@ -16,13 +16,13 @@ public final class SimulatedHTTPClient: HTTPClientInterface {
   private let cluster: SimulatedCluster
   private let configuration: ChannelConfiguration
   private let channels = Mutex(ChannelTable<Key>())
-  private let random: Mutex<SplitMix64>
+  private let random: Mutex<SeededRandom>
 
   init(_ cluster: SimulatedCluster, _ configuration: ChannelConfiguration, zone: String, seed: UInt64) {
     self.cluster = cluster
     self.configuration = configuration
     self.zone = zone
-    self.random = Mutex(SplitMix64(seed: seed))
+    self.random = Mutex(SeededRandom(seed: seed))
   }
 
   public var authenticatesClient: Bool { false }

@@ -6,7 +6,7 @@ import XCTest
 final class HistogramTests: XCTestCase {
   /// Against all values, sorted.
   func testPercentiles() {
-    var random = SplitMix64(seed: 3)
+    var random = SeededRandom(seed: 3)
     for scale in [10.0, 1_000, 1_000_000, 100_000_000] {
       var histogram = Histogram()
       var values: [Duration] = []
@@ -28,7 +28,7 @@ final class HistogramTests: XCTestCase {
   }
 
   func testLatencies() {
-    var random = SplitMix64(seed: 5)
+    var random = SeededRandom(seed: 5)
     func sample(_ latency: Latency) -> [Double] {
       (0..<20_000).map { _ in latency.sample(&random).seconds }.sorted()
     }

@@ -79,7 +79,7 @@ extension Scenario {
       }
       factories.append { _ in RequestInterceptor(adapters: [adapter]) }
     }
-    var random = SplitMix64(seed: self.seed)
+    var random = SeededRandom(seed: self.seed)
     for index in factories.indices.dropFirst().reversed() {
       factories.swapAt(index, random.index(below: index + 1))
     }

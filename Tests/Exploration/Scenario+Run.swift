@@ -56,7 +56,7 @@ struct Caller: Sendable {
 
   /// Cancels some of the calls after some time. A cancelled call must end at once.
   private func cancelling(_ number: Int, _ call: @escaping @Sendable () async throws -> Void) async throws {
-    var random = SplitMix64(seed: self.scenario.seed &+ UInt64(number) &* 0x9e37_79b9)
+    var random = SeededRandom(seed: self.scenario.seed &+ UInt64(number) &* 0x9e37_79b9)
     guard self.scenario.cancellations > 0, random.chance(self.scenario.cancellations) else {
       return try await call()
     }

@@ -58,7 +58,7 @@ package struct Scenario: Sendable, CustomStringConvertible {
 
   package init(seed: UInt64) {
     self.seed = seed
-    var random = SplitMix64(seed: seed &* 0x9e37_79b9_7f4a_7c15 &+ 1)
+    var random = SeededRandom(seed: seed &* 0x9e37_79b9_7f4a_7c15 &+ 1)
     self.chooseServers(&random)
     self.chooseClient(&random)
     self.duration = random.duration(.seconds(2) ... .seconds(40))
@@ -69,14 +69,14 @@ package struct Scenario: Sendable, CustomStringConvertible {
       ? .open(perSecond: random.number(1...20))
       : .closed(callers: Int(random.number(1...6)), pause: .exponential(mean: .milliseconds(200)))
     // Of its own chance, so that the other choices of a seed stay.
-    var renewal = SplitMix64(seed: seed &* 0x2545_f491_4f6c_dd1d &+ 2)
+    var renewal = SeededRandom(seed: seed &* 0x2545_f491_4f6c_dd1d &+ 2)
     if renewal.chance(0.2) { self.requestsPerConnection = 1 + renewal.index(below: 20) }
     if renewal.chance(0.1) {
       self.serverConnectionAge = renewal.duration(.milliseconds(100) ... .seconds(5))
     }
   }
 
-  private mutating func chooseServers(_ random: inout SplitMix64) {
+  private mutating func chooseServers(_ random: inout SeededRandom) {
     self.servers = 1 + random.index(below: 8)
     if random.chance(0.4) { self.zones = ["a", "b"] }
     self.latency = random.latency()
@@ -89,7 +89,7 @@ package struct Scenario: Sendable, CustomStringConvertible {
     if random.chance(0.3) { self.nameDelay = random.duration(.zero ... .seconds(5)) }
   }
 
-  private mutating func chooseClient(_ random: inout SplitMix64) {
+  private mutating func chooseClient(_ random: inout SeededRandom) {
     var policies: [BalancingPolicy] = [
       .pickFirst, .pickFirst(shuffles: true), .roundRobin, .roundRobin, .leastRequest(),
       .leastRequest(choices: 5), .weightedRoundRobin(.init(source: .resolver)), .ringHash(),
@@ -120,7 +120,7 @@ package struct Scenario: Sendable, CustomStringConvertible {
     if random.chance(0.2) { self.serviceConfig = random.serviceConfig() }
   }
 
-  private mutating func chooseInterceptors(_ random: inout SplitMix64) {
+  private mutating func chooseInterceptors(_ random: inout SeededRandom) {
     if self.kind == .get || self.kind == .cacheAndNetwork, random.chance(0.5) {
       self.cacheLifetime = random.duration(.milliseconds(100) ... .seconds(10))
       self.prefersNetwork = random.chance(0.3)
@@ -137,7 +137,7 @@ package struct Scenario: Sendable, CustomStringConvertible {
     self.hasAdapter = random.chance(0.15)
   }
 
-  private mutating func chooseTroubles(_ random: inout SplitMix64) {
+  private mutating func chooseTroubles(_ random: inout SeededRandom) {
     guard random.chance(0.85) else { return }
     for _ in 0..<(1 + random.index(below: 6)) {
       let time = self.duration.scaled(by: random.fraction())
@@ -207,7 +207,7 @@ private enum Focus: CaseIterable {
 
 extension Scenario {
   /// Removes whatever keeps the model from checking the subject, and adds faults that concern the subject.
-  fileprivate mutating func narrow(to focus: Focus, _ random: inout SplitMix64) {
+  fileprivate mutating func narrow(to focus: Focus, _ random: inout SeededRandom) {
     self.serviceConfig = nil
     self.loss = 0
     self.duration = max(self.duration, .seconds(20))
@@ -250,13 +250,13 @@ extension Scenario {
     self.troubles.sort { $0.time < $1.time }
   }
 
-  private mutating func spread(_ random: inout SplitMix64) {
+  private mutating func spread(_ random: inout SeededRandom) {
     self.servers = max(self.servers, 2 + random.index(below: 7))
     if self.isPickFirst { self.balancing = .leastRequest() }
     self.isPickFirst = false
   }
 
-  private mutating func add(_ kind: Trouble.Kind, _ random: inout SplitMix64) {
+  private mutating func add(_ kind: Trouble.Kind, _ random: inout SeededRandom) {
     self.troubles.append(Trouble(time: self.duration.scaled(by: random.number(0...0.6)), kind: kind))
   }
 }
@@ -271,7 +271,7 @@ extension Scenario.Trouble {
   }
 }
 
-extension SplitMix64 {
+extension SeededRandom {
   mutating func chance(_ part: Double) -> Bool { self.fraction() < part }
 
   mutating func number(_ range: ClosedRange<Double>) -> Double {

@@ -34,7 +34,7 @@ public struct BalancingPolicy: Sendable, Hashable {
   ///
   /// - Parameter random: Begins with the same seed for each event loop of a channel, so that all of them use the same
   ///   random subset.
-  public func makeBalancer(random: inout SplitMix64) -> any LoadBalancer {
+  public func makeBalancer(random: inout SeededRandom) -> any LoadBalancer {
     switch self.kind {
     case .pickFirst(let shuffles): PickFirstBalancer(shuffles: shuffles)
     case .roundRobin: RoundRobinBalancer()

@@ -16,7 +16,7 @@ package struct PickFirstBalancer: LoadBalancer {
     self.shuffles = shuffles
   }
 
-  package mutating func select(_ endpoints: [Endpoint], random: inout SplitMix64) -> [Endpoint] {
+  package mutating func select(_ endpoints: [Endpoint], random: inout SeededRandom) -> [Endpoint] {
     var endpoints = endpoints
     if self.shuffles { endpoints.shuffle(using: &random) }
     var groups: [Endpoint] = []

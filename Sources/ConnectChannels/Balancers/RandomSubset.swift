@@ -18,7 +18,7 @@ package struct RandomSubset: LoadBalancer {
     self.seed = seed
   }
 
-  package mutating func select(_ endpoints: [Endpoint], random: inout SplitMix64) -> [Endpoint] {
+  package mutating func select(_ endpoints: [Endpoint], random: inout SeededRandom) -> [Endpoint] {
     self.base.select(self.subset(of: endpoints), random: &random)
   }
 

@@ -77,7 +77,7 @@ package struct RingHashBalancer: LoadBalancer {
   private static func randomIdle(
     _ states: [ConnectivityState],
     _ counts: StateCounts,
-    _ random: inout SplitMix64
+    _ random: inout SeededRandom
   ) -> Int? {
     guard counts.idle > 0 else { return nil }
     var skipped = random.index(below: counts.idle)

@@ -28,7 +28,7 @@ struct StrideScheduler: Hashable, Sendable {
 
   /// - Parameter weights: At least one. Zero, negative and not-a-number mean unknown: the mean of the others. With
   ///   fewer than two that are known all weights are the same.
-  init(_ weights: [Double], limits: Limits, random: inout SplitMix64) {
+  init(_ weights: [Double], limits: Limits, random: inout SeededRandom) {
     let known = weights.lazy.filter { $0 > 0 && $0.isFinite }
     let count = known.reduce(into: 0) { count, _ in count += 1 }
     self.index = random.index(below: weights.count)

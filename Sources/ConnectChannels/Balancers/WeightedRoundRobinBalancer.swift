@@ -37,7 +37,7 @@ package struct WeightedRoundRobinBalancer: LoadBalancer {
   private mutating func picker(
     for endpoints: [EndpointID],
     _ weights: [Double],
-    random: inout SplitMix64
+    random: inout SeededRandom
   ) -> WeightedRoundRobinPicker {
     if let picker = self.picker, picker.endpoints == endpoints, self.weights == weights { return picker }
     let limits: StrideScheduler.Limits = self.configuration.source == .reports ? .reported : .given

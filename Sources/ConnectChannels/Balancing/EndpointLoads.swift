@@ -1,4 +1,4 @@
-/// The calls under way and the load reports of a channel's endpoints. Channels give endpoints the smallest free slots; an
+/// The calls in flight and the load reports of a channel's endpoints. Channels give endpoints the smallest free slots; an
 /// endpoint with a slot of a million or more is not counted.
 ///
 /// Confined to the event loop of the channel, which updates it with each call; pickers read it. Not thread-safe.
@@ -27,20 +27,32 @@ public final class EndpointLoads {
   /// As many as `calls`.
   private var reports: [Reports?] = []
 
-  /// Loads without endpoints.
-  public init() {}
+  /// The loads of endpoints, for tests of balancers. Channels begin with none.
+  ///
+  /// - Parameters:
+  ///   - calls: How many calls are in flight.
+  ///   - reports: The last reports.
+  ///   - time: When the reports arrived, in the time of ``BalancerContext/now``.
+  public init(
+    calls: [EndpointID: Int] = [:],
+    reports: [EndpointID: LoadReport] = [:],
+    at time: Duration = .zero
+  ) {
+    for (id, count) in calls where self.occupy(id) { self.calls[id.slot].count = UInt32(clamping: count) }
+    for (id, report) in reports { self.record(report, of: id, now: time) }
+  }
 
   /// A call was sent to the endpoint.
-  public func callBegan(_ id: EndpointID) {
+  package func callBegan(_ id: EndpointID) {
     if self.occupy(id) { self.calls[id.slot].count += 1 }
   }
 
   /// A call that was counted is over.
-  public func callEnded(_ id: EndpointID) {
+  package func callEnded(_ id: EndpointID) {
     if self.calls(of: id) > 0 { self.calls[id.slot].count -= 1 }
   }
 
-  /// How many calls are under way.
+  /// How many calls are in flight.
   public func calls(of id: EndpointID) -> Int {
     guard id.slot < self.calls.count else { return 0 }
     let calls = self.calls[id.slot]
@@ -48,7 +60,7 @@ public final class EndpointLoads {
   }
 
   /// The endpoint has reported its load. Reports that give no weight are ignored.
-  public func record(_ report: LoadReport, of id: EndpointID, now: Duration) {
+  package func record(_ report: LoadReport, of id: EndpointID, now: Duration) {
     guard report.isUsable, self.occupy(id) else { return }
     let first = self.reports[id.slot]?.firstTime ?? now
     self.reports[id.slot] = Reports(latest: report, latestTime: now, firstTime: first)
@@ -60,7 +72,7 @@ public final class EndpointLoads {
   }
 
   /// The reports so far do not count any more.
-  public func forgetReports(of id: EndpointID) {
+  package func forgetReports(of id: EndpointID) {
     if self.isCurrent(id) { self.reports[id.slot] = nil }
   }
 

@@ -1,7 +1,7 @@
 /// The endpoints of an update sorted by state, in one pass. Ejected ones do not count as ready.
 public struct EndpointSummary {
   /// How many endpoints are in which state; an ejected one that is ready counts as `transientFailure`.
-  public private(set) var counts = StateCounts()
+  package private(set) var counts = StateCounts()
   /// The endpoints that are ready and not ejected, in the order of the list.
   public private(set) var ready: [EndpointID] = []
   /// The endpoints that are idle and could connect, in the order of the list.
@@ -28,6 +28,10 @@ public struct EndpointSummary {
       }
     }
   }
+
+  /// gRPC's state of all endpoints together: `ready` if one is, else `connecting` if one is, else `idle` if one is, else
+  /// `transientFailure`, also without any endpoint.
+  public var state: ConnectivityState { self.counts.aggregate }
 
   /// Why calls fail while no endpoint can be reached.
   public var failureMessage: String {

@@ -18,7 +18,7 @@
 public protocol LoadBalancer {
   /// Chooses the channel's endpoints from those in an answer of the resolver. Called with each answer. A policy may
   /// leave some out, or merge several into one. The default keeps all.
-  mutating func select(_ endpoints: [Endpoint], random: inout SplitMix64) -> [Endpoint]
+  mutating func select(_ endpoints: [Endpoint], random: inout SeededRandom) -> [Endpoint]
 
   /// Decides what to do now. Called when the list of endpoints or the state of one has changed, and when a user wants a
   /// connection. Also called when the time of ``BalancerDecision/updateAfter`` is over.
@@ -34,7 +34,7 @@ public protocol LoadBalancer {
 }
 
 extension LoadBalancer {
-  public mutating func select(_ endpoints: [Endpoint], random: inout SplitMix64) -> [Endpoint] {
+  public mutating func select(_ endpoints: [Endpoint], random: inout SeededRandom) -> [Endpoint] {
     endpoints
   }
 }

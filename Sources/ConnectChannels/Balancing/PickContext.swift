@@ -29,5 +29,5 @@ public struct PickContext: ~Copyable {
   }
 
   /// A generator of the call's random numbers. Each use starts with the same numbers.
-  public var generator: SplitMix64 { SplitMix64(seed: self.seed) }
+  public var generator: SeededRandom { SeededRandom(seed: self.seed) }
 }

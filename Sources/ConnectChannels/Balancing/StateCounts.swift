@@ -1,27 +1,27 @@
 /// How many endpoints are in which state, and gRPC's rule for the state of all of them together.
-public struct StateCounts: Sendable, Hashable {
+package struct StateCounts: Sendable, Hashable {
   /// Endpoints without a connection and without an attempt to open one.
-  public private(set) var idle = 0
+  package private(set) var idle = 0
   /// Endpoints to which a first connection is being opened.
-  public private(set) var connecting = 0
+  package private(set) var connecting = 0
   /// Endpoints that take calls.
-  public private(set) var ready = 0
+  package private(set) var ready = 0
   /// Endpoints that cannot be reached, or are ejected.
-  public private(set) var transientFailure = 0
+  package private(set) var transientFailure = 0
 
   /// No endpoints.
-  public init() {}
+  package init() {}
 
   /// The counts of some states.
-  public init(_ states: some Sequence<ConnectivityState>) {
+  package init(_ states: some Sequence<ConnectivityState>) {
     for state in states { self.add(state) }
   }
 
   /// How many endpoints were counted, without those that are shut down.
-  public var total: Int { self.idle + self.connecting + self.ready + self.transientFailure }
+  package var total: Int { self.idle + self.connecting + self.ready + self.transientFailure }
 
   /// Counts one more endpoint. One that is shut down is not counted.
-  public mutating func add(_ state: ConnectivityState) {
+  package mutating func add(_ state: ConnectivityState) {
     switch state {
     case .idle: self.idle += 1
     case .connecting: self.connecting += 1
@@ -33,14 +33,14 @@ public struct StateCounts: Sendable, Hashable {
 
   /// The state of all: `ready` if one is, else `connecting` if one is, else `idle` if one is, else
   /// `transientFailure`, also without any endpoint.
-  public var aggregate: ConnectivityState {
+  package var aggregate: ConnectivityState {
     if self.ready > 0 { return .ready }
     if self.connecting > 0 { return .connecting }
     return self.idle > 0 ? .idle : .transientFailure
   }
 
   /// The same for policies that keep all endpoints connected, where an idle endpoint is about to connect.
-  public var aggregateOfEager: ConnectivityState {
+  package var aggregateOfEager: ConnectivityState {
     self.aggregate == .idle ? .connecting : self.aggregate
   }
 }

@@ -8,7 +8,7 @@ final class ChannelEndpoints {
   private(set) var policy: BalancingPolicy
   /// Nil while no endpoint is known.
   private var balancer: (any LoadBalancer)?
-  var random: SplitMix64
+  var random: SeededRandom
   private let tracker: CallTracker
   private(set) var subchannels = SubchannelTable()
   private var isUpdatePending = false
@@ -25,7 +25,7 @@ final class ChannelEndpoints {
 
   init(in environment: ChannelEnvironment) {
     self.environment = environment
-    self.random = SplitMix64(seed: environment.seed)
+    self.random = SeededRandom(seed: environment.seed)
     self.policy = environment.configuration.balancing ?? .pickFirst
     self.tracker = CallTracker(on: environment.executor)
   }
@@ -138,7 +138,7 @@ final class ChannelEndpoints {
     if self.balancer == nil || channel.rules.policy != self.policy {
       self.policy = channel.rules.policy
       // From the same seed for all channels to the origin.
-      var random = SplitMix64(seed: self.environment.shared.seed)
+      var random = SeededRandom(seed: self.environment.shared.seed)
       self.balancer = self.policy.makeBalancer(random: &random)
     }
     guard var balancer = self.balancer else { return }

@@ -14,7 +14,7 @@ final class EndpointPool: MemberOwner, QueueOwner {
   @exclusivity(unchecked) var state: Pool
   private var attempts: [Pool.ConnectionID: PooledConnection] = [:]
   private var backoff: ConnectionBackoff
-  private var random: SplitMix64
+  private var random: SeededRandom
   /// When a call has ended last.
   private(set) var lastUse: Duration
   private var wasSuspect = false
@@ -30,7 +30,7 @@ final class EndpointPool: MemberOwner, QueueOwner {
     self.environment = environment
     self.watches = watches
     self.backoff = ConnectionBackoff(environment.backoff)
-    self.random = SplitMix64(seed: seed)
+    self.random = SeededRandom(seed: seed)
     self.lastUse = environment.executor.now
     self.state = Pool(
       limits: .init(environment.limits, keepsLast: keepsConnection),

@@ -7,7 +7,7 @@ final class EndpointRace: AttemptOwner {
   weak var subchannel: Subchannel?
   private let environment: ChannelEnvironment
   private let pool: EndpointPool
-  private var random: SplitMix64
+  private var random: SeededRandom
   private var race: AddressRace
   private var attempts: [ConnectionAttempt: PooledConnection] = [:]
   private var timer: (any CallTimer)?
@@ -22,7 +22,7 @@ final class EndpointRace: AttemptOwner {
   ) {
     self.environment = environment
     self.pool = pool
-    self.random = SplitMix64(seed: seed)
+    self.random = SeededRandom(seed: seed)
     self.race = AddressRace(addresses, configuration: .init(backoff: environment.backoff))
   }
 

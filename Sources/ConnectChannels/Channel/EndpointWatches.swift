@@ -6,7 +6,7 @@ internal import Logging
 final class EndpointWatches {
   weak var subchannel: Subchannel?
   private let environment: ChannelEnvironment
-  private var random: SplitMix64
+  private var random: SeededRandom
   /// Nil if health is not watched.
   private(set) var health: EndpointHealth?
   private var healthWatch: RestartingWatch<HealthStatus>?
@@ -20,7 +20,7 @@ final class EndpointWatches {
 
   init(in environment: ChannelEnvironment, seed: UInt64) {
     self.environment = environment
-    self.random = SplitMix64(seed: seed)
+    self.random = SeededRandom(seed: seed)
   }
 
   /// How many streams of the endpoint are watches.

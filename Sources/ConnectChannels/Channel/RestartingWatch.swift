@@ -8,7 +8,7 @@ final class RestartingWatch<Answer: Sendable> {
   private let method: WatchMethod<Answer>
   private weak var endpoint: EndpointWatches?
   private let report: (ServerWatch<Answer>.Event) -> Void
-  private var random: SplitMix64
+  private var random: SeededRandom
   private var backoff = ConnectionBackoff()
   private var watch: ServerWatch<Answer>?
   private var timer: (any CallTimer)?
@@ -24,7 +24,7 @@ final class RestartingWatch<Answer: Sendable> {
   ) {
     self.method = method
     self.endpoint = endpoint
-    self.random = SplitMix64(seed: seed)
+    self.random = SeededRandom(seed: seed)
     self.report = report
   }
 

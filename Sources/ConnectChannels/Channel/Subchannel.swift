@@ -37,7 +37,7 @@ final class Subchannel {
     self.observer = environment.configuration.observer
     self.channel = channel
     self.nameResolution = channel.resolution.duration
-    var seeds = SplitMix64(seed: seed)
+    var seeds = SeededRandom(seed: seed)
     self.watches = EndpointWatches(in: environment, seed: seeds.next())
     self.pool = EndpointPool(
       in: environment,

@@ -18,7 +18,7 @@
 /// The caller keeps one timer. Each ``Action/schedule(after:)`` replaces the timer before.
 package struct AddressRace: Sendable {
   package struct Configuration: Sendable, Hashable {
-    /// After which time the next address is tried beside those under way: from 100 ms to 2 s.
+    /// After which time the next address is tried beside those in flight: from 100 ms to 2 s.
     package var attemptDelay: Duration
     package var backoff: ConnectionBackoff.Configuration
 
@@ -53,7 +53,7 @@ package struct AddressRace: Sendable {
     case idle
     /// The last connections have served nothing; a timer tells when to begin again without a call.
     case resting
-    /// Attempts are under way.
+    /// Attempts are in flight.
     case trying
     /// All addresses have failed; a timer tells when to begin again.
     case backingOff
@@ -96,7 +96,7 @@ package struct AddressRace: Sendable {
     if case .connected(let attempt) = self.phase { attempt } else { nil }
   }
 
-  /// The attempts under way.
+  /// The attempts in flight.
   package var pendingAttempts: [ConnectionAttempt] { self.pass.attempts }
 
   // MARK: - Wishes
@@ -104,7 +104,8 @@ package struct AddressRace: Sendable {
   /// A connection is wanted. Without effect unless idle.
   ///
   /// - Parameter isForCall: Whether a call needs it. Otherwise it may have to wait for the backoff.
-  package mutating func connect(isForCall: Bool = true, now: Duration, random: inout SplitMix64) -> [Action] {
+  package mutating func connect(isForCall: Bool = true, now: Duration, random: inout SeededRandom) -> [Action]
+  {
     guard self.phase == .idle || isForCall && self.isResting else { return [] }
     var actions: [Action] = []
     if !isForCall, self.quickLosses > 1, now < self.nextPass {
@@ -125,7 +126,7 @@ package struct AddressRace: Sendable {
   package mutating func update(
     _ addresses: [EndpointAddress],
     now: Duration,
-    random: inout SplitMix64
+    random: inout SeededRandom
   ) -> [Action] {
     if self.phase == .shutDown { return [] }
     let old = Set(self.addresses)
@@ -251,7 +252,7 @@ package struct AddressRace: Sendable {
   }
 
   /// The timer is due.
-  package mutating func timerFired(now: Duration, random: inout SplitMix64) -> [Action] {
+  package mutating func timerFired(now: Duration, random: inout SeededRandom) -> [Action] {
     guard self.pass.timerFired() else { return [] }
     var actions: [Action] = []
     switch self.phase {
@@ -266,7 +267,7 @@ package struct AddressRace: Sendable {
 // MARK: - Steps
 
 extension AddressRace {
-  private mutating func beginPass(now: Duration, _ random: inout SplitMix64, _ actions: inout [Action]) {
+  private mutating func beginPass(now: Duration, _ random: inout SeededRandom, _ actions: inout [Action]) {
     guard !self.addresses.isEmpty else {
       self.noAddresses(&actions)
       return

@@ -46,7 +46,7 @@ package struct ConnectionBackoff: Sendable, Hashable {
   }
 
   /// The time from the start of an attempt until the next one may start, if it fails.
-  package mutating func next(random: inout SplitMix64) -> Duration {
+  package mutating func next(random: inout SeededRandom) -> Duration {
     self.next(share: random.fraction())
   }
 

@@ -102,7 +102,7 @@ package struct OutlierDetector: Sendable {
   }
 
   /// The interval is over: ejects outliers, and lets endpoints return whose time is over.
-  package mutating func tick(now: Duration, random: inout SplitMix64) -> [Change] {
+  package mutating func tick(now: Duration, random: inout SeededRandom) -> [Change] {
     guard self.configuration.isActive else { return [] }
     self.intervalStart = now
     var changes: [Change] = []
@@ -126,7 +126,7 @@ extension OutlierDetector {
   private mutating func apply(
     _ rule: OutlierDetection.SuccessRate,
     now: Duration,
-    _ random: inout SplitMix64,
+    _ random: inout SeededRandom,
     _ changes: inout [Change]
   ) {
     let candidates = self.candidates(minimumCalls: rule.minimumCalls)
@@ -150,7 +150,7 @@ extension OutlierDetector {
   private mutating func apply(
     _ rule: OutlierDetection.FailurePercentage,
     now: Duration,
-    _ random: inout SplitMix64,
+    _ random: inout SeededRandom,
     _ changes: inout [Change]
   ) {
     let candidates = self.candidates(minimumCalls: rule.minimumCalls)
@@ -175,7 +175,7 @@ extension OutlierDetector {
     _ index: Int,
     enforcement: Int,
     now: Duration,
-    _ random: inout SplitMix64,
+    _ random: inout SeededRandom,
     _ changes: inout [Change]
   ) {
     guard self.ejectedCount < self.ejectionLimit, self.hosts[index].ejectedAt == nil,

@@ -12,7 +12,7 @@ final class SharedOutliers: @unchecked Sendable {
   }
 
   private let executor: any CallExecutor
-  private var random: SplitMix64
+  private var random: SeededRandom
   private var members: [Member] = []
   /// Nil while no member has outlier detection.
   private var detector: OutlierDetector?
@@ -29,7 +29,7 @@ final class SharedOutliers: @unchecked Sendable {
 
   init(on executor: any CallExecutor, seed: UInt64) {
     self.executor = executor
-    self.random = SplitMix64(seed: seed)
+    self.random = SeededRandom(seed: seed)
   }
 
   deinit {

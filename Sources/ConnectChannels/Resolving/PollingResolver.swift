@@ -71,7 +71,7 @@ public struct PollingResolver: NameResolver {
     on executor: any CallExecutor,
     _ report: @escaping @Sendable (Result<ResolverUpdate, ConnectError>) -> Void
   ) -> any ResolverWatch {
-    let random = self.seed.map(SplitMix64.init(seed:)) ?? .system()
+    let random = self.seed.map(SeededRandom.init(seed:)) ?? .system()
     let watch = PollingWatch(
       origin,
       on: executor,
@@ -96,7 +96,7 @@ private final class PollingWatch: ResolverWatch, @unchecked Sendable {
   private let look: PollingResolver.CancellableLook
   private let report: @Sendable (Result<ResolverUpdate, ConnectError>) -> Void
   private var schedule: Schedule
-  private var random: SplitMix64
+  private var random: SeededRandom
   private var timer: (any CallTimer)?
   /// How many looks have begun. Only the answer of the last one counts.
   private var looks = 0
@@ -106,7 +106,7 @@ private final class PollingWatch: ResolverWatch, @unchecked Sendable {
     _ origin: Origin,
     on executor: any CallExecutor,
     _ configuration: ResolutionSchedule<ResolverUpdate>.Configuration,
-    _ random: SplitMix64,
+    _ random: SeededRandom,
     look: @escaping PollingResolver.CancellableLook,
     report: @escaping @Sendable (Result<ResolverUpdate, ConnectError>) -> Void
   ) {

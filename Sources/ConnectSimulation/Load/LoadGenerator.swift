@@ -9,7 +9,7 @@ final class LoadGenerator: @unchecked Sendable {
   private let executor: SimulationExecutor
   private let end: Duration
   private let call: @Sendable (Int) async throws -> Void
-  private var random: SplitMix64
+  private var random: SeededRandom
   private var count = 0
 
   init(

@@ -44,7 +44,7 @@ public struct Latency: Sendable, Hashable {
   }
 
   /// A random time. Less than 100 years.
-  public func sample(_ random: inout SplitMix64) -> Duration {
+  public func sample(_ random: inout SeededRandom) -> Duration {
     switch self.kind {
     case .constant(let duration): return duration
     case .uniform(let least, let most):

@@ -18,14 +18,14 @@ public final class SimulatedNetwork: @unchecked Sendable {
   public var loss = 0.0
 
   private let executor: SimulationExecutor
-  private var random: SplitMix64
+  private var random: SeededRandom
   private weak var recorder: RunRecorder?
   /// Since when zones are cut off from all others.
   private var partitioned: [String: Duration] = [:]
   /// Called when a partition ends.
   private var waiting: [() -> Void] = []
 
-  init(on executor: SimulationExecutor, _ recorder: RunRecorder, random: SplitMix64) {
+  init(on executor: SimulationExecutor, _ recorder: RunRecorder, random: SeededRandom) {
     self.executor = executor
     self.recorder = recorder
     self.random = random

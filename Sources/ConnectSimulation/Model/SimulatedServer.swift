@@ -58,10 +58,10 @@ public final class SimulatedServer: @unchecked Sendable {
   private(set) var isFrozen = false
   private var slowness: [String?: Double] = [:]
   private var failures: [String?: Failure] = [:]
-  private var random: SplitMix64
+  private var random: SeededRandom
 
   init(_ address: EndpointAddress, index: Int, zone: String, in cluster: SimulatedCluster) {
-    self.random = SplitMix64(seed: cluster.random.next())
+    self.random = SeededRandom(seed: cluster.random.next())
     self.endpointAddress = address
     self.address = address.description
     self.index = index

@@ -84,7 +84,7 @@ final class AltSvcParserTests: XCTestCase {
   }
 
   func testDamagedValuesDoNotTrap() {
-    var random = SplitMix64(seed: 7)
+    var random = SeededRandom(seed: 7)
     let good = Array(#"h3=":443"; ma=86400; persist=1, h2="a.b:1", w%3D="[::1]:2";x="q\"""#.utf8)
     for _ in 0..<20_000 {
       var bytes = good

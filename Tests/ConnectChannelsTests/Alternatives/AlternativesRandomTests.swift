@@ -11,7 +11,7 @@ final class AlternativesRandomTests: XCTestCase {
   }
 
   private func run(seed: UInt64) {
-    var random = SplitMix64(seed: seed)
+    var random = SeededRandom(seed: seed)
     let isBalanced = Bool.random(using: &random)
     let addresses = (1...(isBalanced ? 3 : 1)).map { "10.0.0.\($0):443" }
     let limits = ConnectionLimits(http1Connections: 3, http2Connections: 2, idleTimeout: .seconds(20))
@@ -44,7 +44,7 @@ final class AlternativesRandomTests: XCTestCase {
   private func step(
     _ fleet: TwoWayFleet,
     _ calls: inout [FakeCall],
-    _ random: inout SplitMix64,
+    _ random: inout SeededRandom,
     suspects: Bool
   ) {
     let network = Bool.random(using: &random) ? fleet.tcp : fleet.quic

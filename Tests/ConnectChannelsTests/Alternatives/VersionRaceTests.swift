@@ -189,7 +189,7 @@ final class VersionRaceTests: XCTestCase {
 
   /// Each order of events: one end at most, and nothing that has begun is left over.
   func testAllOrders() {
-    var random = SplitMix64(seed: 3)
+    var random = SeededRandom(seed: 3)
     for _ in 0..<20_000 {
       var race = VersionRace()
       var running: Set<VersionRace.Transport> = []

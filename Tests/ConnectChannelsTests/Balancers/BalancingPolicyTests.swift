@@ -30,7 +30,7 @@ final class BalancingPolicyTests: XCTestCase {
   }
 
   func testEachPolicyMakesItsBalancer() {
-    var random = SplitMix64(seed: 1)
+    var random = SeededRandom(seed: 1)
     func balancer(_ policy: BalancingPolicy) -> any LoadBalancer { policy.makeBalancer(random: &random) }
     XCTAssertTrue((balancer(.pickFirst(shuffles: true)) as? PickFirstBalancer)?.shuffles == true)
     XCTAssertTrue(balancer(.roundRobin) is RoundRobinBalancer)
@@ -66,7 +66,7 @@ final class BalancingPolicyTests: XCTestCase {
   }
 
   func testABalancerOfAUser() {
-    var random = SplitMix64(seed: 1)
+    var random = SeededRandom(seed: 1)
     var balancer = BalancingPolicy(name: "first_ready") { FirstReady() }.makeBalancer(random: &random)
     let endpoints = [BalancedEndpoint].ready(2).map(\.endpoint)
     XCTAssertEqual(balancer.select(endpoints, random: &random), endpoints)

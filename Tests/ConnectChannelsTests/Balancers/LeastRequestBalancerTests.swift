@@ -15,7 +15,7 @@ final class LeastRequestBalancerTests: XCTestCase {
       let loads = EndpointLoads()
       loads.callBegan(EndpointID(0))
       var balancer = LeastRequestBalancer()
-      var random = SplitMix64(seed: seed)
+      var random = SeededRandom(seed: seed)
       let counts = balancer.update(.ready(2), loads: loads).picker.counts(20_000, of: 2, &random)
       XCTAssertEqual(Double(counts[0]), 5000, accuracy: 300, "seed \(seed)")
     }
@@ -24,7 +24,7 @@ final class LeastRequestBalancerTests: XCTestCase {
   func testCallsAreEvenWithEqualLoads() {
     for seed in seeds {
       var balancer = LeastRequestBalancer(choices: 3)
-      var random = SplitMix64(seed: seed)
+      var random = SeededRandom(seed: seed)
       let counts = balancer.update(.ready(10)).picker.counts(100_000, of: 10, &random)
       for count in counts { XCTAssertEqual(Double(count), 10_000, accuracy: 600, "seed \(seed)") }
     }
@@ -35,7 +35,7 @@ final class LeastRequestBalancerTests: XCTestCase {
     for seed in seeds {
       let loads = EndpointLoads()
       var balancer = LeastRequestBalancer()
-      var random = SplitMix64(seed: seed)
+      var random = SeededRandom(seed: seed)
       let picker = balancer.update(.ready(100), loads: loads).picker
       for _ in 0..<10_000 {
         if case .endpoint(let id, _) = picker.pick(seed: random.next()) { loads.callBegan(id) }

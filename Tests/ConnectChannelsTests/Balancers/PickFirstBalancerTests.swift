@@ -79,7 +79,7 @@ final class PickFirstBalancerTests: XCTestCase {
 
   func testSelectionMakesOneEndpoint() throws {
     var balancer = PickFirstBalancer()
-    var random = SplitMix64(seed: 1)
+    var random = SeededRandom(seed: 1)
     let texts = ["10.0.0.1:80", "[::1]:80,10.0.0.2:80", "10.0.0.3:80"]
     let endpoints = try texts.map { try XCTUnwrap(Endpoint($0)) }
     let selected = balancer.select(endpoints, random: &random)
@@ -100,7 +100,7 @@ final class PickFirstBalancerTests: XCTestCase {
     var balancer = PickFirstBalancer(shuffles: true)
     var firsts: Set<EndpointAddress> = []
     for seed in 0..<200 {
-      var random = SplitMix64(seed: UInt64(seed))
+      var random = SeededRandom(seed: UInt64(seed))
       let addresses = try XCTUnwrap(balancer.select(endpoints, random: &random).first).addresses
       XCTAssertEqual(Set(addresses), Set(endpoints.flatMap(\.addresses)))
       // The order within an endpoint stays.

@@ -7,7 +7,7 @@ final class RandomSubsetTests: XCTestCase {
 
   private func subset(_ endpoints: [Endpoint], size: Int, seed: UInt64) -> Set<Endpoint> {
     var balancer = RandomSubset(RoundRobinBalancer(), size: size, seed: seed)
-    var random = SplitMix64(seed: 0)
+    var random = SeededRandom(seed: 0)
     return Set(balancer.select(endpoints, random: &random))
   }
 
@@ -26,7 +26,7 @@ final class RandomSubsetTests: XCTestCase {
 
   func testAtMostOneChangesWithOneServer() {
     for seed in seeds {
-      var random = SplitMix64(seed: seed)
+      var random = SeededRandom(seed: seed)
       let all = self.subset(self.fleet, size: 20, seed: seed)
       XCTAssertEqual(self.subset(self.fleet.shuffled(using: &random), size: 20, seed: seed), all)
       for gone in self.fleet.indices {
@@ -50,7 +50,7 @@ final class RandomSubsetTests: XCTestCase {
   }
 
   func testTheBaseSelectsAndDecides() {
-    var random = SplitMix64(seed: 1)
+    var random = SeededRandom(seed: 1)
     var balancer: any LoadBalancer = BalancingPolicy.randomSubset(of: .pickFirst, size: 3)
       .makeBalancer(random: &random)
     let selected = balancer.select(self.fleet, random: &random)

@@ -147,7 +147,7 @@ final class RingHashBalancerTests: XCTestCase {
       let all = [BalancedEndpoint].ready(count)
       let picker = self.picker(all)
       for seed in seeds {
-        var random = SplitMix64(seed: seed)
+        var random = SeededRandom(seed: seed)
         let hashes = (0..<4_000).map { _ in random.next() }
         let before = self.owners(picker, hashes)
         XCTAssertEqual(Set(before), Set(0..<count))
@@ -159,7 +159,7 @@ final class RingHashBalancerTests: XCTestCase {
         XCTAssertLessThanOrEqual(Double(moved), bound, "seed \(seed) of \(count)")
       }
       // The list in another order changes nothing.
-      var random = SplitMix64(seed: UInt64(count))
+      var random = SeededRandom(seed: UInt64(count))
       let hashes = (0..<4_000).map { _ in random.next() }
       let shuffled = self.picker(all.shuffled(using: &random))
       XCTAssertEqual(self.owners(shuffled, hashes), self.owners(picker, hashes))
@@ -167,7 +167,7 @@ final class RingHashBalancerTests: XCTestCase {
   }
 
   func testSharesFollowWeights() {
-    var random = SplitMix64(seed: 3)
+    var random = SeededRandom(seed: 3)
     let hashes = (0..<50_000).map { _ in random.next() }
     let endpoints = [BalancedEndpoint].ready(4) { UInt32($0 + 1) }
     var counts = [0, 0, 0, 0]
@@ -219,7 +219,7 @@ final class HashRingTests: XCTestCase {
 
   func testSearch() {
     for seed in seeds {
-      var random = SplitMix64(seed: seed)
+      var random = SeededRandom(seed: seed)
       for size in [1, 2, 3, 10, 1000] {
         let ring = HashRing([(key: "\(seed)", weight: 1)], minimum: size, maximum: size)
         XCTAssertEqual(ring.count, size)

@@ -31,7 +31,7 @@ final class RoundRobinBalancerTests: XCTestCase {
   func testCallsAreEvenWithinTwoPercent() {
     for seed in seeds {
       var balancer = RoundRobinBalancer()
-      var random = SplitMix64(seed: seed)
+      var random = SeededRandom(seed: seed)
       let picker = balancer.update(.ready(10), seed: seed).picker
       let counts = picker.counts(10_003, of: 10, &random)
       for count in counts { XCTAssertEqual(Double(count), 1000.3, accuracy: 20, "seed \(seed)") }
@@ -42,7 +42,7 @@ final class RoundRobinBalancerTests: XCTestCase {
   func testCallsAreEvenWhileOthersChange() {
     for seed in seeds {
       var balancer = RoundRobinBalancer()
-      var random = SplitMix64(seed: seed)
+      var random = SeededRandom(seed: seed)
       var counts = Array(repeating: 0, count: 10)
       for step in 0..<10_000 {
         let other: BalancedEndpoint = .number(10, step % 2 == 0 ? .connecting : .transientFailure)

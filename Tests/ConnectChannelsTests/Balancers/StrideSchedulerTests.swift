@@ -6,7 +6,7 @@ final class StrideSchedulerTests: XCTestCase {
   private func counts(_ weights: [Double], _ limits: StrideScheduler.Limits, _ picks: Int, seed: UInt64)
     -> [Int]
   {
-    var random = SplitMix64(seed: seed)
+    var random = SeededRandom(seed: seed)
     var scheduler = StrideScheduler(weights, limits: limits, random: &random)
     var counts = Array(repeating: 0, count: weights.count)
     for _ in 0..<picks { counts[scheduler.next()] += 1 }
@@ -52,7 +52,7 @@ final class StrideSchedulerTests: XCTestCase {
   }
 
   func testReportedWeightsAreBounded() {
-    var random = SplitMix64(seed: 1)
+    var random = SeededRandom(seed: 1)
     // The mean of the weights is 2; ten times that counts.
     let weights = [101.0] + Array(repeating: 1.0, count: 100)
     let mean = 201.0 / 101
@@ -64,7 +64,7 @@ final class StrideSchedulerTests: XCTestCase {
   }
 
   func testStepsOfAChoiceAreBounded() {
-    var random = SplitMix64(seed: 9)
+    var random = SeededRandom(seed: 9)
     var weights = Array(repeating: 1.0, count: 10_000)
     weights[17] = 1e9
     let scheduler = StrideScheduler(weights, limits: .given, random: &random)

@@ -18,7 +18,7 @@ final class WeightedRoundRobinBalancerTests: XCTestCase {
     seed: UInt64 = 1,
     line: UInt = #line
   ) {
-    var random = SplitMix64(seed: seed)
+    var random = SeededRandom(seed: seed)
     let calls = 20_000
     let counts = decision.picker.counts(calls, of: shares.count, &random)
     for (count, share) in zip(counts, shares) {
@@ -109,7 +109,7 @@ final class WeightedRoundRobinBalancerTests: XCTestCase {
   func testSharesFollowCapacities() {
     for seed in seeds {
       var balancer = WeightedRoundRobinBalancer(.init(blackoutPeriod: .zero))
-      var random = SplitMix64(seed: seed)
+      var random = SeededRandom(seed: seed)
       let capacities = [100.0, 200, 400, 800]
       var counts = [0, 0, 0, 0]
       for second in 0..<20 {

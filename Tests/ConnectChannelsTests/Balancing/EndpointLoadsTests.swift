@@ -48,6 +48,16 @@ final class EndpointLoadsTests: XCTestCase {
     XCTAssertNil(loads.reports(of: new))
   }
 
+  func testGivenLoads() {
+    let (busy, idle) = (EndpointID(1), EndpointID(2))
+    let report = LoadReport(cpuUtilization: 0.5, queriesPerSecond: 100)
+    let loads = EndpointLoads(calls: [busy: 3, EndpointID(4): -1], reports: [busy: report], at: .seconds(2))
+    XCTAssertEqual([busy, idle, EndpointID(4)].map(loads.calls), [3, 0, 0])
+    XCTAssertEqual(loads.reports(of: busy)?.latest, report)
+    XCTAssertEqual(loads.reports(of: busy)?.firstTime, .seconds(2))
+    XCTAssertNil(loads.reports(of: idle))
+  }
+
   func testReports() {
     let loads = EndpointLoads()
     let id = EndpointID(0)

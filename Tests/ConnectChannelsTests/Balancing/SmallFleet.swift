@@ -12,7 +12,7 @@ struct SmallFleet {
   }
 
   private var balancer: any LoadBalancer
-  private var random: SplitMix64
+  private var random: SeededRandom
   private let loads = EndpointLoads()
   private var servers: [Server] = []
   private var decision: BalancerDecision?
@@ -22,7 +22,7 @@ struct SmallFleet {
   private(set) var failure: String?
 
   init(_ policy: BalancingPolicy, servers count: Int, seed: UInt64) {
-    self.random = SplitMix64(seed: seed)
+    self.random = SeededRandom(seed: seed)
     self.balancer = policy.makeBalancer(random: &self.random)
     for slot in 0..<count { self.servers.append(self.server(slot)) }
     self.update()

@@ -10,7 +10,7 @@ final class SmallFleetTests: XCTestCase {
   func testCallsGoToServersThatAreUp() {
     for seed in seeds {
       for policy in self.policies {
-        var random = SplitMix64(seed: seed)
+        var random = SeededRandom(seed: seed)
         var fleet = SmallFleet(policy, servers: 4, seed: seed)
         for _ in 0..<300 {
           switch random.index(below: 6) {
@@ -31,7 +31,7 @@ final class SmallFleetTests: XCTestCase {
   func testOneServerIsEnough() {
     for seed in seeds {
       for policy in self.policies {
-        var random = SplitMix64(seed: seed)
+        var random = SeededRandom(seed: seed)
         for up in 0..<4 {
           var fleet = SmallFleet(policy, servers: 4, seed: seed &+ UInt64(up))
           for _ in 0..<50 {

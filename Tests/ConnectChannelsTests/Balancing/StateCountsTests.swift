@@ -21,6 +21,15 @@ final class StateCountsTests: XCTestCase {
     }
   }
 
+  func testTheStateOfASummary() {
+    XCTAssertEqual(EndpointSummary([]).state, .transientFailure)
+    XCTAssertEqual(EndpointSummary([.number(1, .transientFailure), .number(2, .idle)]).state, .idle)
+    XCTAssertEqual(
+      EndpointSummary([.number(1, .connecting), .number(2, .ready, isEjected: true)]).state,
+      .connecting
+    )
+  }
+
   func testNames() {
     let names = ConnectivityState.allCases.map(\.description)
     XCTAssertEqual(names, ["IDLE", "CONNECTING", "READY", "TRANSIENT_FAILURE", "SHUTDOWN"])

@@ -22,7 +22,7 @@ final class AddressRaceModelTests: XCTestCase {
 
 /// Runs a race's actions and knows what they mean.
 private struct RaceModel {
-  private var random: SplitMix64
+  private var random: SeededRandom
   private var race: AddressRace
   private var now = Duration.zero
   private var timer: Duration?
@@ -37,11 +37,11 @@ private struct RaceModel {
   private(set) var log: [String] = []
 
   init(seed: UInt64) {
-    self.random = SplitMix64(seed: seed)
+    self.random = SeededRandom(seed: seed)
     self.race = AddressRace(Self.addresses(&self.random))
   }
 
-  private static func addresses(_ random: inout SplitMix64) -> [EndpointAddress] {
+  private static func addresses(_ random: inout SeededRandom) -> [EndpointAddress] {
     let count = random.index(below: 7)
     return (0..<count).map { _ in
       let host = random.index(below: 5)

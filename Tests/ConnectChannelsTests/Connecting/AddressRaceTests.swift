@@ -3,7 +3,7 @@ import XCTest
 @testable import ConnectChannels
 
 final class AddressRaceTests: XCTestCase {
-  private var random = SplitMix64(seed: 1)
+  private var random = SeededRandom(seed: 1)
   private let one: EndpointAddress = .ip("10.0.0.1", port: 80)
   private let two: EndpointAddress = .ip("10.0.0.2", port: 80)
   private let three: EndpointAddress = .ip("10.0.0.3", port: 80)

@@ -6,7 +6,7 @@ final class ConnectionBackoffTests: XCTestCase {
 
   func testGrowthWithoutJitter() {
     var backoff = ConnectionBackoff(.init(jitter: 0))
-    var random = SplitMix64(seed: 1)
+    var random = SeededRandom(seed: 1)
     var expected = 1.0
     for _ in 0..<20 {
       XCTAssertEqual(self.seconds(backoff.next(random: &random)), expected, accuracy: 1e-6)
@@ -19,7 +19,7 @@ final class ConnectionBackoffTests: XCTestCase {
 
   func testJitterIsWithinAFifthAndUsesAllOfIt() {
     for seed in seeds {
-      var random = SplitMix64(seed: seed)
+      var random = SeededRandom(seed: seed)
       var ratios: [Double] = []
       for _ in 0..<1000 {
         var backoff = ConnectionBackoff()

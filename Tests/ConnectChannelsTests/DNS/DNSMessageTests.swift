@@ -98,7 +98,7 @@ final class DNSMessageTests: XCTestCase {
   }
 
   func testRandomMutations() {
-    var random = SplitMix64(seed: 3)
+    var random = SeededRandom(seed: 3)
     let samples = [
       Self.response(), Self.response(compresses: false), DNSQuery(id: 1, name: dns("a.b"), type: .a).encoded,
     ]

@@ -113,7 +113,7 @@ final class ServiceBindingTests: XCTestCase {
   }
 
   func testDamagedRecordsDoNotTrap() {
-    var random = SplitMix64(seed: 11)
+    var random = SeededRandom(seed: 11)
     let good: [UInt8] =
       [0, 1, 3, 97, 98, 99, 0] + [0, 0, 0, 2, 0, 1] + [0, 1, 0, 6, 2, 104, 50, 2, 104, 51] + [
         0, 3, 0, 2, 1, 187,

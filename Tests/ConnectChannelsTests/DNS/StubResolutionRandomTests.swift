@@ -17,7 +17,7 @@ final class StubResolutionRandomTests: XCTestCase {
   }
 
   private func run(seed: UInt64) -> String {
-    var random = SplitMix64(seed: seed)
+    var random = SeededRandom(seed: seed)
     let servers = Int.random(in: 1...3, using: &random)
     let attempts = Int.random(in: 1...3, using: &random)
     let search = ["x", "y", "z"].prefix(Int.random(in: 0...3, using: &random))
@@ -59,7 +59,7 @@ final class StubResolutionRandomTests: XCTestCase {
     on query: StubResolution.Query,
     of harness: inout StubHarness,
     mood: Int,
-    using random: inout SplitMix64
+    using random: inout SeededRandom
   ) {
     let question = StubHarness.question(query)
     let kind =

@@ -69,7 +69,7 @@ final class LoadReportTests: XCTestCase {
   }
 
   func testRandomMutations() {
-    var random = SplitMix64(seed: 8)
+    var random = SeededRandom(seed: 8)
     var decoded = 0
     for _ in 0..<fuzzRounds {
       guard let report = LoadReport(decoding: random.mutated(Self.everything)) else { continue }

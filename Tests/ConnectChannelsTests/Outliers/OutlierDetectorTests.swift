@@ -2,7 +2,7 @@ import ConnectChannels
 import XCTest
 
 final class OutlierDetectorTests: XCTestCase {
-  private var random = SplitMix64(seed: 1)
+  private var random = SeededRandom(seed: 1)
   private let failuresOnly = OutlierDetection(successRate: nil)
   private let ratesOnly = OutlierDetection(failurePercentage: nil)
 
@@ -102,7 +102,7 @@ final class OutlierDetectorTests: XCTestCase {
   /// The rule in its textbook form.
   func testSuccessRateAgainstTheFormula() {
     for seed in seeds {
-      var random = SplitMix64(seed: seed)
+      var random = SeededRandom(seed: seed)
       for _ in 0..<500 {
         let counts = (0..<12).map { _ in (100 + random.index(below: 900), random.index(below: 300)) }
         let rates = counts.map { Double($0.0) / Double($0.0 + $0.1) }
@@ -260,7 +260,7 @@ final class OutlierDetectorTests: XCTestCase {
 
   func testRandomModel() {
     for seed in seeds {
-      var random = SplitMix64(seed: seed)
+      var random = SeededRandom(seed: seed)
       var configuration = OutlierDetection()
       configuration.maximumEjectionPercent = [0, 10, 34, 100][random.index(below: 4)]
       var detector = OutlierDetector(configuration)

@@ -11,7 +11,7 @@ final class ConnectionPoolRandomTests: XCTestCase {
   }
 
   private func run(seed: UInt64) {
-    var random = SplitMix64(seed: seed)
+    var random = SeededRandom(seed: seed)
     var world = RandomWorld(seed: seed, using: &random)
     for _ in 0..<400 {
       world.step(using: &random)
@@ -41,7 +41,7 @@ private struct RandomWorld {
   var seenDrained = 0
   var seenBackOffs = 0
 
-  init(seed: UInt64, using random: inout SplitMix64) {
+  init(seed: UInt64, using random: inout SeededRandom) {
     self.seed = seed
     self.http1Limit = .random(in: 1...4, using: &random)
     self.http2Limit = .random(in: 1...3, using: &random)
@@ -57,7 +57,7 @@ private struct RandomWorld {
 
   private var live: [Int] { self.versions.keys.sorted() }
 
-  mutating func step(using random: inout SplitMix64) {
+  mutating func step(using random: inout SeededRandom) {
     self.harness.now += .milliseconds(Int.random(in: 0..<500, using: &random))
     switch Int.random(in: 0..<100, using: &random) {
     case 0..<35:
@@ -132,7 +132,7 @@ private struct RandomWorld {
   private mutating func serve(
     _ connection: Int,
     version: HTTPConnectionInfo.Version?,
-    using random: inout SplitMix64
+    using random: inout SeededRandom
   ) {
     let count = version == .http2 ? Int.random(in: 0...4, using: &random) : 1
     self.limits[connection] = count
@@ -207,7 +207,7 @@ private struct RandomWorld {
   }
 
   /// Whatever has happened, a shutdown ends it.
-  mutating func finish(using random: inout SplitMix64) {
+  mutating func finish(using random: inout SeededRandom) {
     self.harness.run(self.harness.pool.shutDown())
     self.harness.run(
       self.harness.pool.forceShutDown(ConnectError(code: .unavailable, message: "time is up"))

@@ -149,7 +149,7 @@ final class ProxyHandshakeTests: XCTestCase {
   }
 
   func testCredentialsOfAnyLength() throws {
-    var random = SplitMix64(seed: 6)
+    var random = SeededRandom(seed: 6)
     for count in 0..<100 {
       let scalars = (0..<count).map { _ in Unicode.Scalar(UInt8.random(in: 0 ... .max, using: &random)) }
       let password = scalars.map { "\($0)" }.joined()
@@ -238,7 +238,7 @@ final class ProxyHandshakeTests: XCTestCase {
   // MARK: - Any bytes
 
   func testRandomMutations() {
-    var random = SplitMix64(seed: 7)
+    var random = SeededRandom(seed: 7)
     let samples: [(proxy: Proxy, input: [UInt8])] = [
       (self.plain, Array("HTTP/1.1 100 C\r\n\r\nHTTP/1.1 200 OK\r\nVia: x\r\n\r\nrest".utf8)),
       (self.login, Array("HTTP/1.1 407 No\r\nProxy-Authenticate: Basic realm=x\r\n\r\n".utf8)),

@@ -125,7 +125,7 @@ final class ResolutionScheduleTests: XCTestCase {
   /// Random events: one resolution at a time, none too early, and always one ahead where there is a reason.
   func testRandomEvents() {
     for seed in 0..<500 {
-      var random = SplitMix64(seed: UInt64(seed))
+      var random = SeededRandom(seed: UInt64(seed))
       var schedule = Schedule()
       var now = Duration.zero
       var isResolving = false

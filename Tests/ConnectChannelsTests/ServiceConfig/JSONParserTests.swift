@@ -53,7 +53,7 @@ final class JSONParserTests: XCTestCase {
   }
 
   func testAgreesWithFoundation() {
-    var random = SplitMix64(seed: 4)
+    var random = SeededRandom(seed: 4)
     var parsed = 0
     for _ in 0..<fuzzRounds {
       let bytes = random.mutated(Array(ServiceConfigTests.everything.utf8))

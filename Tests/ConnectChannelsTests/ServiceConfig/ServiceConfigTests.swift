@@ -304,7 +304,7 @@ final class ServiceConfigTests: XCTestCase {
   }
 
   func testRandomMutations() {
-    var random = SplitMix64(seed: 5)
+    var random = SeededRandom(seed: 5)
     var valid = 0
     for _ in 0..<fuzzRounds {
       let text = String(decoding: random.mutated(Array(Self.everything.utf8)), as: UTF8.self)

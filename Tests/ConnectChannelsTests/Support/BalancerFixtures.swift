@@ -39,7 +39,7 @@ extension Picker {
   }
 
   /// How many of `count` calls go to each slot.
-  func counts(_ count: Int, of endpoints: Int, _ random: inout SplitMix64) -> [Int] {
+  func counts(_ count: Int, of endpoints: Int, _ random: inout SeededRandom) -> [Int] {
     var counts = Array(repeating: 0, count: endpoints)
     for _ in 0..<count {
       if case .endpoint(let id, _) = self.pick(seed: random.next()) { counts[id.slot] += 1 }
@@ -58,7 +58,7 @@ extension LoadBalancer {
   ) -> BalancerDecision {
     var context = BalancerContext(
       now: now,
-      random: SplitMix64(seed: seed),
+      random: SeededRandom(seed: seed),
       loads: loads,
       wantsConnection: wantsConnection
     )

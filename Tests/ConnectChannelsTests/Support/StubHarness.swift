@@ -5,7 +5,7 @@ import XCTest
 /// A lookup with its open queries and its result.
 struct StubHarness {
   var resolution: StubResolution
-  var random: SplitMix64
+  var random: SeededRandom
   /// The open queries, in the order in which they were sent.
   private(set) var open: [StubResolution.Query] = []
   private(set) var sent: [StubResolution.Query] = []
@@ -30,7 +30,7 @@ struct StubHarness {
     seed: UInt64 = 1
   ) {
     self.resolution = StubResolution(question, configuration: configuration, hosts: hosts)
-    self.random = SplitMix64(seed: seed)
+    self.random = SeededRandom(seed: seed)
     self.run(self.resolution.start(using: &self.random))
   }
 

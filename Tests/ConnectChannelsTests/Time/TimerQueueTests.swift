@@ -61,7 +61,7 @@ final class TimerQueueTests: XCTestCase {
   /// Thousands of steps, compared with an array that is sorted each time.
   func testAgainstAModel() {
     for seed in 1...20 as ClosedRange<UInt64> {
-      var random = SplitMix64(seed: seed)
+      var random = SeededRandom(seed: seed)
       let queue = TimerQueue()
       let log = Log()
       var model: [(time: Int64, number: Int, timer: any CallTimer)] = []

@@ -29,7 +29,7 @@ final class WaitingQueueTests: XCTestCase {
 
   func testRandomOperationsAgainstAnArray() {
     let seed = UInt64.random(in: 0 ... .max)
-    var random = SplitMix64(seed: seed)
+    var random = SeededRandom(seed: seed)
     var queue = WaitingQueue<Int>()
     var model: [(WaitingQueue<Int>.Handle, Int)] = []
     for step in 0..<20_000 {

@@ -9,7 +9,7 @@ import XCTest
 final class ChaosTests: XCTestCase {
   func testEveryCallHasOneOutcome() async throws {
     let seed = UInt64.random(in: 0 ... .max)
-    let random = Mutex(SplitMix64(seed: seed))
+    let random = Mutex(SeededRandom(seed: seed))
     @Sendable func roll(_ count: Int) -> Int {
       random.withLock { Int.random(in: 0..<count, using: &$0) }
     }

@@ -68,7 +68,7 @@ final class EventLoopExecutorTests: XCTestCase {
     let loop = EmbeddedEventLoop()
     let executor = EventLoopExecutor(loop)
     let log = Log()
-    var random = SplitMix64(seed: 7)
+    var random = SeededRandom(seed: 7)
     var timers: [any CallTimer] = []
     for entry in 0..<1_000 {
       let delay = Duration.milliseconds(Int.random(in: 1...1_000, using: &random))

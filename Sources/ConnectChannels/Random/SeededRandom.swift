@@ -1,7 +1,7 @@
-/// A random source that a seed determines: SplitMix64. Eight bytes, about a nanosecond per number.
+/// A random source that a seed determines. Eight bytes, about a nanosecond per number (SplitMix64).
 ///
 /// Not for secrets: whoever sees one number can compute all others.
-public struct SplitMix64: RandomNumberGenerator, Sendable {
+public struct SeededRandom: RandomNumberGenerator, Sendable {
   private var state: UInt64
 
   /// A generator whose numbers depend on nothing but `seed`.
@@ -10,8 +10,8 @@ public struct SplitMix64: RandomNumberGenerator, Sendable {
   }
 
   /// A generator with a seed from the system.
-  public static func system() -> SplitMix64 {
-    SplitMix64(seed: .random(in: 0 ... .max))
+  package static func system() -> SeededRandom {
+    SeededRandom(seed: .random(in: 0 ... .max))
   }
 
   public mutating func next() -> UInt64 {
@@ -25,7 +25,7 @@ public struct SplitMix64: RandomNumberGenerator, Sendable {
   /// An index from 0 up to `count`, without a division. The bias is below `count` / 2^32.
   ///
   /// - Parameter count: From 1 to 2^32 - 1.
-  public mutating func index(below count: Int) -> Int {
+  package mutating func index(below count: Int) -> Int {
     Int(truncatingIfNeeded: ((self.next() >> 32) &* UInt64(truncatingIfNeeded: count)) >> 32)
   }
 

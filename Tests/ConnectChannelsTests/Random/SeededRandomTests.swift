@@ -1,10 +1,10 @@
 import ConnectChannels
 import XCTest
 
-final class SplitMix64Tests: XCTestCase {
+final class SeededRandomTests: XCTestCase {
   /// The published first numbers of SplitMix64 with the seed 1234567.
   func testKnownNumbers() {
-    var random = SplitMix64(seed: 1_234_567)
+    var random = SeededRandom(seed: 1_234_567)
     let numbers = (0..<5).map { _ in random.next() }
     XCTAssertEqual(
       numbers,
@@ -17,7 +17,7 @@ final class SplitMix64Tests: XCTestCase {
 
   func testIndicesAreEven() {
     for seed in seeds {
-      var random = SplitMix64(seed: seed)
+      var random = SeededRandom(seed: seed)
       var counts = Array(repeating: 0, count: 7)
       for _ in 0..<70_000 { counts[random.index(below: 7)] += 1 }
       for count in counts { XCTAssertEqual(Double(count), 10_000, accuracy: 500, "seed \(seed)") }

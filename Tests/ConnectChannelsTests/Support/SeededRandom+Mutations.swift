@@ -4,7 +4,7 @@ import Foundation
 /// The number of random inputs in a test that mutates valid input. `CONNECT_FUZZ_ROUNDS` sets another number.
 let fuzzRounds = ProcessInfo.processInfo.environment["CONNECT_FUZZ_ROUNDS"].flatMap(Int.init) ?? 5_000
 
-extension SplitMix64 {
+extension SeededRandom {
   /// The bytes with a few random changes: other bytes, cuts, insertions, repetitions.
   mutating func mutated(_ bytes: [UInt8]) -> [UInt8] {
     var bytes = bytes
