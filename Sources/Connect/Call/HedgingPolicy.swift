@@ -33,7 +33,7 @@ public struct HedgingPolicy: Sendable {
   /// Records successes, and failures with one of ``codes``. No further attempt starts while the budget does not allow
   /// it. Without a budget, hedges add to the load of a server that is slow from overload. If an interceptor uses the
   /// same budget for the same calls, the budget counts each outcome twice.
-  public var budget: (any AttemptBudget)?
+  public var budget: RetryBudget?
 
   /// A policy for the methods of a client or for one call. Only ``delay`` has no default: 2 attempts, after
   /// `unavailable`, server delays of up to 60 seconds, only methods without side effects, no budget.
@@ -43,7 +43,7 @@ public struct HedgingPolicy: Sendable {
     codes: Set<Code> = [.unavailable],
     longestServerDelay: Duration = .seconds(60),
     allowsSideEffects: Bool = false,
-    budget: (any AttemptBudget)? = nil
+    budget: RetryBudget? = nil
   ) {
     self.maximumAttempts = maximumAttempts
     self.delay = delay

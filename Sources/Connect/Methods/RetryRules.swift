@@ -5,7 +5,7 @@ package final class RetryRules: Sendable {
   /// The codes of errors after which another attempt may succeed.
   package let codes: Set<Code>
   /// Records the end of each attempt; shared by the calls of a channel. Nil without throttling.
-  package let throttle: (any AttemptBudget)?
+  package let throttle: RetryBudget?
   private let initialBackoff: Duration
   private let maximumBackoff: Duration
   private let backoffMultiplier: Double
@@ -16,7 +16,7 @@ package final class RetryRules: Sendable {
     maximumBackoff: Duration,
     backoffMultiplier: Double,
     codes: Set<Code>,
-    throttle: (any AttemptBudget)? = nil
+    throttle: RetryBudget? = nil
   ) {
     self.maximumAttempts = maximumAttempts
     self.initialBackoff = max(initialBackoff.clamped, .zero)

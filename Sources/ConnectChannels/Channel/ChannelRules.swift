@@ -10,8 +10,8 @@ final class ChannelRules {
   let serviceRules = ServiceRules()
   private let environment: ChannelEnvironment
   private(set) var config: ServiceConfig?
-  /// The throttle of the current service config. Kept, so that its tokens survive.
-  private(set) var throttle: RetryThrottle?
+  /// The retry budget of the current service config. Kept, so that its tokens survive.
+  private(set) var throttle: RetryBudget?
   /// The last service config that could not be used.
   private var refused: String?
 

@@ -8,8 +8,8 @@ package final class SharedOrigin: Sendable {
   let outliers: SharedOutliers
   /// For choices that all of them should make alike, such as a random subset.
   let seed: UInt64
-  /// Channels keep the throttles of the service configs that they follow.
-  private let throttles = Mutex<[Weak<RetryThrottle>]>([])
+  /// Channels keep the budgets of the service configs that they follow.
+  private let throttles = Mutex<[(settings: ServiceConfig.RetryThrottling, budget: Weak<RetryBudget>)]>([])
 
   /// - Parameter executor: Where endpoints are judged.
   package init(resolver: any NameResolver, on executor: any CallExecutor, seed: UInt64) {
@@ -18,17 +18,16 @@ package final class SharedOrigin: Sendable {
     self.outliers = SharedOutliers(on: executor, seed: seed)
   }
 
-  /// The throttle of the service config's retries, the same for all channels whose service config has the same numbers.
-  func throttle(_ settings: ServiceConfig.RetryThrottling?) -> RetryThrottle? {
+  /// The budget of the service config's retries, the same for all channels whose service config has the same numbers.
+  func throttle(_ settings: ServiceConfig.RetryThrottling?) -> RetryBudget? {
     guard let settings else { return nil }
     return self.throttles.withLock { throttles in
-      throttles.removeAll { $0.object == nil }
-      if let known = throttles.lazy.compactMap(\.object).first(where: { $0.settings == settings }) {
-        return known
-      }
-      let throttle = RetryThrottle(settings)
-      throttles.append(Weak(throttle))
-      return throttle
+      throttles.removeAll { $0.budget.object == nil }
+      if let known = throttles.first(where: { $0.settings == settings })?.budget.object { return known }
+      let maximum = Double(settings.maximumTokens)
+      let budget = RetryBudget(maximumTokens: maximum, tokenRatio: settings.tokenRatio)
+      throttles.append((settings, Weak(budget)))
+      return budget
     }
   }
 }

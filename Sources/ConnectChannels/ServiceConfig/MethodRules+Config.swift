@@ -2,7 +2,7 @@ internal import Connect
 
 extension MethodRules {
   /// The part of a config that concerns calls, within the limits of the config's JSON.
-  convenience init(_ config: MethodConfig, _ throttle: (any AttemptBudget)?) {
+  convenience init(_ config: MethodConfig, _ throttle: RetryBudget?) {
     var retry: RetryRules?
     var hedging: Connect.HedgingPolicy?
     switch config.attempts {
@@ -25,7 +25,7 @@ extension MethodRules {
 }
 
 extension RetryRules {
-  fileprivate convenience init(_ policy: MethodConfig.RetryPolicy, _ throttle: (any AttemptBudget)?) {
+  fileprivate convenience init(_ policy: MethodConfig.RetryPolicy, _ throttle: RetryBudget?) {
     self.init(
       maximumAttempts: min(policy.maximumAttempts, MethodConfig.maximumAttempts),
       initialBackoff: policy.initialBackoff,
@@ -39,7 +39,7 @@ extension RetryRules {
 
 extension Connect.HedgingPolicy {
   /// The service's owner knows which methods may be called twice.
-  fileprivate init(_ policy: MethodConfig.HedgingPolicy, _ throttle: (any AttemptBudget)?) {
+  fileprivate init(_ policy: MethodConfig.HedgingPolicy, _ throttle: RetryBudget?) {
     self.init(
       maximumAttempts: min(policy.maximumAttempts, MethodConfig.maximumAttempts),
       delay: policy.hedgingDelay,

@@ -1,7 +1,7 @@
 public import Connect
 internal import NIOCore
 
-/// Retries failed calls, as a ``RetryPolicy`` says and a ``RetryBudget`` allows.
+/// Retries failed calls, as a ``RetryPolicy`` says and a `RetryBudget` allows.
 ///
 /// ```swift
 /// let budget = RetryBudget()

@@ -15,7 +15,7 @@ final class RetryRulesTests: XCTestCase {
     _ attempts: Int = 3,
     backoff: Duration = .seconds(1),
     maximumBackoff: Duration = .milliseconds(1_500),
-    throttle: (any AttemptBudget)? = nil
+    throttle: RetryBudget? = nil
   ) -> RetryRules {
     RetryRules(
       maximumAttempts: attempts,

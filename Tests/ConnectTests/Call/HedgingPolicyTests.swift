@@ -1,7 +1,6 @@
 import Connect
 import ConnectTesting
 import NIOCore
-import Synchronization
 import XCTest
 
 /// Which calls hedge, and what holds their attempts back: the server's word and the budget.
@@ -174,48 +173,36 @@ final class HedgingPolicyTests: XCTestCase {
 
   // MARK: The budget
 
-  private final class Budget: AttemptBudget {
-    private let tokens: Mutex<Int>
-    let events = Events()
-
-    init(tokens: Int) { self.tokens = Mutex(tokens) }
-
-    var allowsRetry: Bool { self.tokens.withLock { $0 > 0 } }
-
-    func recordSuccess() { self.events.add("success") }
-
-    @discardableResult
-    func recordFailure() -> Bool {
-      self.events.add("failure")
-      return self.tokens.withLock {
-        $0 -= 1
-        return $0 > 0
-      }
-    }
+  /// 3 of 4 tokens are left. Attempts need more than 2.
+  private static func budget() -> RetryBudget {
+    let budget = RetryBudget(maximumTokens: 4)
+    budget.recordFailure()
+    return budget
   }
 
-  private func policy(_ budget: Budget) -> HedgingPolicy {
+  private func policy(_ budget: RetryBudget) -> HedgingPolicy {
     HedgingPolicy(maximumAttempts: 3, delay: .seconds(1), budget: budget)
   }
 
   func testNoHedgesWithoutBudget() async {
-    let budget = Budget(tokens: 0)
+    let budget = Self.budget()
+    budget.recordFailure()
     let call = HedgedCall(self.policy(budget))
     call.advance(by: .seconds(100))
     XCTAssertEqual(call.attempts.count, 1)
     call.attempt(1) { $0.reply("\"x\"") }
     let response = await call.outcome()
     XCTAssertEqual(response.message, "x")
-    XCTAssertEqual(budget.events.all, ["success"])
+    XCTAssertEqual(budget.tokens, 2.1)
   }
 
   func testFailuresUseItUp() async {
-    let budget = Budget(tokens: 2)
+    let budget = RetryBudget(maximumTokens: 4)
     let call = HedgedCall(self.policy(budget), script: { $0.reply(.unavailable) })
     let response = await call.outcome()
     XCTAssertEqual(response.code, .unavailable)
     XCTAssertEqual(call.attempts.count, 2)
-    XCTAssertEqual(budget.events.all, ["failure", "failure"])
+    XCTAssertEqual(budget.tokens, 2)
     let next = HedgedCall(self.policy(budget), script: { $0.reply(.unavailable) })
     let nextResponse = await next.outcome()
     XCTAssertEqual(nextResponse.code, .unavailable)
@@ -223,27 +210,27 @@ final class HedgingPolicyTests: XCTestCase {
   }
 
   func testWhatCounts() async {
-    let cases: [(script: (ScriptedStream) -> Void, events: [String])] = [
-      ({ $0.reply("\"x\"") }, ["success"]),
-      ({ $0.reply(.notFound) }, []),
-      ({ $0.reply(.unavailable) }, ["failure"]),
-      (Self.pushBack("-1"), ["failure"]),
+    let cases: [(script: (ScriptedStream) -> Void, tokens: Double)] = [
+      ({ $0.reply("\"x\"") }, 3.1),
+      ({ $0.reply(.notFound) }, 3),
+      ({ $0.reply(.unavailable) }, 2),
+      (Self.pushBack("-1"), 2),
     ]
-    for (script, events) in cases {
-      let budget = Budget(tokens: 1)
+    for (script, tokens) in cases {
+      let budget = Self.budget()
       let call = HedgedCall(self.policy(budget))
       call.attempt(1, script)
       _ = await call.outcome()
-      XCTAssertEqual(budget.events.all, events)
+      XCTAssertEqual(budget.tokens, tokens)
     }
   }
 
   func testLosersDoNotCount() async {
-    let budget = Budget(tokens: 1)
+    let budget = Self.budget()
     let call = HedgedCall(self.policy(budget))
     call.advance(by: .seconds(2))
     call.attempt(2) { $0.reply("\"x\"") }
     _ = await call.outcome()
-    XCTAssertEqual(budget.events.all, ["success"])
+    XCTAssertEqual(budget.tokens, 3.1)
   }
 }

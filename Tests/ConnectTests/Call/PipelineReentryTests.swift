@@ -3,7 +3,7 @@ import ConnectTesting
 import NIOCore
 import XCTest
 
-/// Code of users that comes back into the call while the pipeline moves: hooks, codecs, budgets, and messages that go away.
+/// Code of users that comes back into the call while the pipeline moves: hooks, codecs, and messages that go away.
 final class PipelineReentryTests: XCTestCase {
   /// ``JSONCodec``, which does something first.
   private struct HookedCodec: Codec {
@@ -24,27 +24,6 @@ final class PipelineReentryTests: XCTestCase {
     func decode<Message: Sendable>(_ bytes: ByteBuffer, as coding: MessageCoding<Message>) throws -> Message {
       self.onDecode()
       return try JSONCodec().decode(bytes, as: coding)
-    }
-  }
-
-  /// Counts how attempts ended, and does something at each.
-  private final class HookedBudget: AttemptBudget {
-    let events = Events()
-    private let onRecord: @Sendable () -> Void
-
-    init(_ onRecord: @escaping @Sendable () -> Void) { self.onRecord = onRecord }
-
-    var allowsRetry: Bool { true }
-
-    func recordSuccess() {
-      self.events.add("success")
-      self.onRecord()
-    }
-
-    func recordFailure() -> Bool {
-      self.events.add("failure")
-      self.onRecord()
-      return true
     }
   }
 
@@ -180,29 +159,6 @@ final class PipelineReentryTests: XCTestCase {
         }
         XCTAssertEqual(results, isEncoding ? ["end canceled"] : ["headers", "end canceled"], what)
       }
-    }
-  }
-
-  // MARK: Budgets
-
-  /// The call is over when the budget returns: no response counts, and no other attempt ends.
-  func testABudgetThatCancelsItsCall() async {
-    for fails in [false, true] {
-      let (options, cancellation) = Self.cancellable()
-      let budget = HookedBudget { cancellation.cancel() }
-      let call = HedgedCall(
-        HedgingPolicy(maximumAttempts: 3, delay: .seconds(1), budget: budget),
-        options: options,
-        interceptors: [Self.passingMessages, Self.passingMessages]
-      )
-      call.advance(by: .seconds(1))
-      XCTAssertEqual(call.attempts.count, 2)
-      call.attempt(1) { stream in
-        if fails { stream.reply(.unavailable) } else { stream.reply(stream.sentMessage) }
-      }
-      let response = await call.outcome()
-      XCTAssertEqual(response.error?.code, .canceled)
-      XCTAssertEqual(budget.events.all, [fails ? "failure" : "success"])
     }
   }
 

@@ -192,7 +192,7 @@ final class ServiceRulesTests: XCTestCase {
 
   // MARK: Hedging
 
-  private static func hedging(_ attempts: Int, budget: (any AttemptBudget)? = nil) -> MethodRules {
+  private static func hedging(_ attempts: Int, budget: RetryBudget? = nil) -> MethodRules {
     MethodRules(
       hedging: HedgingPolicy(
         maximumAttempts: attempts,
