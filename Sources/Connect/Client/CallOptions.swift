@@ -1,4 +1,4 @@
-/// The options of one call: what differs from the client's configuration.
+/// The options of one call. They override the client's configuration.
 public struct CallOptions: Sendable {
   /// The request's headers, besides those that interceptors and the wire protocol add.
   public var headers: Headers
@@ -22,7 +22,7 @@ public struct CallOptions: Sendable {
   public var context: CallContext
   /// Decides which interceptors this call uses. It receives all of them, outermost first, and returns the ones to
   /// use. For tools that look at a call from outside of its interceptors, such as one that measures them.
-  public var arrangement: (@Sendable ([any Interceptor]) -> [any Interceptor])? {
+  package var arrangement: (@Sendable ([any Interceptor]) -> [any Interceptor])? {
     get { self.rare?.arrangement }
     set { self.rare = Rare(hedging: self.hedging, arrangement: newValue) }
   }

@@ -19,7 +19,7 @@ public final class ProtocolClient: Sendable {
   /// A number unique in the process, if the transport authenticates the client to servers
   /// (``HTTPClientInterface/authenticatesClient``); else nil. A cache that several clients share uses this number to
   /// keep their responses apart.
-  public let clientIdentity: UInt64?
+  package let clientIdentity: UInt64?
   private static let lastIdentity = Atomic<UInt64>(0)
 
   private let lanes: CallLanes

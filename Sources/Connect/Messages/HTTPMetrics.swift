@@ -43,7 +43,7 @@ public struct HTTPMetrics: Sendable, Hashable {
     set { self.values.httpStatus = newValue }
   }
   /// The name of the compression that the request announces for its messages, for example `gzip`. Nil for none, for
-  /// GET, and for calls without a ``CallOptions/arrangement``, where it is not recorded.
+  /// GET, and for calls that no `CallExplainer` explains, where it is not recorded.
   public var requestEncoding: String? {
     get { self.shared.values.requestEncoding }
     set { self.values.requestEncoding = newValue }

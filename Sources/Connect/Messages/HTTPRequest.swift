@@ -86,7 +86,7 @@ public struct HTTPRequest<Message: Sendable>: Sendable {
   /// Distinguishes clients that servers identify by something other than headers, such as a TLS client certificate. Nil
   /// if there is no such identity, and for a request that does not belong to a call. See
   /// ``ProtocolClient/clientIdentity``.
-  public var clientIdentity: UInt64? {
+  package var clientIdentity: UInt64? {
     get { self.head.clientIdentity }
     set { self.uniqueHead.clientIdentity = newValue }
   }

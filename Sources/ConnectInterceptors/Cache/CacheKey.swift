@@ -17,7 +17,8 @@ public struct CacheKey: Sendable {
   public let headers: [Headers.Field]
   /// Whose response it is, if the caller says so; see ``CachePartition``.
   public let partition: String?
-  /// Whose response it is, if the transport says so; see `HTTPRequest.clientIdentity`.
+  /// Whose response it is, if the transport authenticates the client to servers: a number of the client, unique in the
+  /// process. Else nil. See `HTTPClientInterface.authenticatesClient`.
   public let clientIdentity: UInt64?
   private let hash: Int
 
