@@ -2,7 +2,7 @@ internal import Connect
 internal import NIOCore
 internal import Synchronization
 
-/// One call's way through a ``ResponseCache``: looks up, waits for an identical call, goes to the network.
+/// What a call does with a ``ResponseCache``: it looks up, waits for an identical call, goes to the network.
 ///
 /// At the end of the call it leaves the flight, see ``end()``.
 final class CacheReading: Sendable {
@@ -14,7 +14,7 @@ final class CacheReading: Sendable {
     let entry: CacheEntry?
     let mark: CacheMark
     /// Nil if the call shares no flight.
-    var seat: Flights.Seat?
+    var member: SingleFlight.Member?
 
     var key: CacheKey { self.mark.key }
   }
@@ -85,7 +85,8 @@ final class CacheReading: Sendable {
       return proceed(.failure(.notInCache(path: request.url.path)))
     }
     let mark = CacheMark(self.cache, key)
-    self.fly(request, Attempt(headers: request.headers, control: control, entry: entry, mark: mark), proceed)
+    let attempt = Attempt(headers: request.headers, control: control, entry: entry, mark: mark)
+    self.fetch(request, attempt, proceed)
   }
 
   private func isFresh(_ entry: CacheEntry, maxAge: Duration?) -> Bool {
@@ -95,7 +96,7 @@ final class CacheReading: Sendable {
   }
 
   /// Goes to the network, or waits for a call that does.
-  private func fly(
+  private func fetch(
     _ request: HTTPRequest<ByteBuffer>,
     _ attempt: Attempt,
     _ proceed: UnaryFunction.RequestProceed
@@ -113,37 +114,38 @@ final class CacheReading: Sendable {
       self.state.withLock { $0.attempt = attempt }
       return proceed(.success(outgoing))
     }
-    if let seat = self.state.withLock({ $0.attempt?.seat }) {
-      attempt.seat = seat
+    if let member = self.state.withLock({ $0.attempt?.member }) {
+      attempt.member = member
       self.state.withLock { $0.attempt = attempt }
       return proceed(.success(outgoing))
     }
-    let route = Flights.Route(key: attempt.key, removalCount: attempt.mark.removalCount)
-    let seat = Flights.Seat(route: route, id: Flights.makeID())
-    attempt.seat = seat
+    let flight = SingleFlight.Key(cacheKey: attempt.key, removalCount: attempt.mark.removalCount)
+    let member = SingleFlight.Member(key: flight, id: SingleFlight.makeID())
+    attempt.member = member
     self.state.withLock { $0.attempt = attempt }
-    let maximumAge = attempt.control.maxAge
-    let entry = self.cache.flights.join(seat, at: attempt.mark.time, maximumAge: maximumAge) {
-      [weak self, outgoing] turn in
-      switch turn {
+    let maxAge = attempt.control.maxAge
+    let joined = self.cache.singleFlight.join(member, at: attempt.mark.time, maxAge: maxAge) {
+      [weak self, outgoing] result in
+      switch result {
       case .lead:
         proceed(.success(outgoing))
-      case .take(let response, let headers) where self?.mayTake(response, madeFor: headers, in: seat) == true:
+      case .response(let response, let headers)
+      where self?.fits(response, to: headers, in: member) == true:
         self?.take(response, proceed)
-      case .take, .fly:
-        self?.flyAlone(seat)
+      case .response, .proceedAlone:
+        self?.proceedAlone(member)
         proceed(.success(outgoing))
       }
     }
     // The call may have ended before it joined the flight.
-    guard !self.state.withLock({ $0.hasEnded }) else { return self.cache.flights.leave(seat) }
-    switch entry {
+    guard !self.state.withLock({ $0.hasEnded }) else { return self.cache.singleFlight.leave(member) }
+    switch joined {
     case .lead:
       proceed(.success(outgoing))
     case .wait:
       break
-    case .fly:
-      self.flyAlone(seat)
+    case .proceedAlone:
+      self.proceedAlone(member)
       proceed(.success(outgoing))
     }
   }
@@ -164,12 +166,14 @@ final class CacheReading: Sendable {
       response.request = request
       CacheStatus.revalidated.mark(&response.headers)
     }
-    if let seat = attempt.seat { self.cache.flights.land(seat, self.landing(response, of: attempt)) }
+    if let member = attempt.member {
+      self.cache.singleFlight.finish(member, self.outcome(response, of: attempt))
+    }
     proceed(self.orFallback(response, of: attempt))
   }
 
-  private func landing(_ response: HTTPResponse, of attempt: Attempt) -> Flights.Landing {
-    guard self.cache.isMade(response, for: attempt.key) else { return .disperse }
+  private func outcome(_ response: HTTPResponse, of attempt: Attempt) -> SingleFlight.Outcome {
+    guard self.cache.isMade(response, for: attempt.key) else { return .doNotShare }
     if let error = response.error {
       // Deadline, cancellation and other errors that no server has sent concern this call alone, unless the server could
       // not be reached.
@@ -180,9 +184,9 @@ final class CacheReading: Sendable {
       guard
         !isAboutCaller || attempt.key.headers.contains(where: { UserHeaders.partitioned.contains($0.name) }),
         self.rules(response).mayShare(isPersonal: attempt.key.isPersonal)
-      else { return .disperse }
+      else { return .doNotShare }
     } else if !self.rules(response).mayShare(isPersonal: attempt.key.isPersonal) {
-      return .disperse
+      return .doNotShare
     }
     // Each waiting call has its own request.
     var response = response
@@ -207,13 +211,13 @@ final class CacheReading: Sendable {
     return self.cache.response(of: entry, .stale)
   }
 
-  // MARK: Flights
+  // MARK: Single-flight
 
   /// Whether the response to another request fits this request, too.
-  private func mayTake(_ response: HTTPResponse, madeFor headers: Headers, in seat: Flights.Seat) -> Bool {
+  private func fits(_ response: HTTPResponse, to headers: Headers, in member: SingleFlight.Member) -> Bool {
     let names = self.rules(response).varyingNames
     return self.state.withLock { state in
-      guard let attempt = state.attempt, attempt.seat == seat else { return false }
+      guard let attempt = state.attempt, attempt.member == member else { return false }
       return attempt.headers.fields(named: names) == headers.fields(named: names)
     }
   }
@@ -225,10 +229,10 @@ final class CacheReading: Sendable {
     proceed.answer(self.orFallback(response, of: attempt))
   }
 
-  private func flyAlone(_ seat: Flights.Seat) {
+  private func proceedAlone(_ member: SingleFlight.Member) {
     self.state.withLock { state in
-      guard state.attempt?.seat == seat else { return }
-      state.attempt?.seat = nil
+      guard state.attempt?.member == member else { return }
+      state.attempt?.member = nil
     }
   }
 
@@ -236,13 +240,13 @@ final class CacheReading: Sendable {
   ///
   /// - Parameter key: The key of the next attempt. If the call leads the flight of this key, it stays the leader.
   private func leaveFlight(unlessLeading key: CacheKey? = nil) {
-    if let seat = self.state.withLock({ $0.attempt?.seat }), seat.route.key == key,
-      self.cache.flights.isLed(from: seat)
+    if let member = self.state.withLock({ $0.attempt?.member }), member.key.cacheKey == key,
+      self.cache.singleFlight.isLeader(member)
     {
       return
     }
     let attempt = self.state.withLock { $0.attempt.take() }
-    if let seat = attempt?.seat { self.cache.flights.leave(seat) }
+    if let member = attempt?.member { self.cache.singleFlight.leave(member) }
   }
 
   // MARK: Messages

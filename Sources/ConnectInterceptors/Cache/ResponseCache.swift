@@ -45,7 +45,7 @@ public final class ResponseCache: Sendable {
   public let configuration: Configuration
   private let storage: any CacheStorage
   private let time: ElapsedTime
-  let flights = Flights()
+  let singleFlight = SingleFlight()
   let removals = CacheRemovals()
 
   /// A cache with an empty storage in memory, unless another storage is given.
