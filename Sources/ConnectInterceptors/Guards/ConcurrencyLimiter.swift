@@ -14,66 +14,66 @@ private import Synchronization
 /// or at once if its deadline will pass before its expected turn. Nothing of such a call was sent. The error has the
 /// header `grpc-retry-pushback-ms: -1`, so that it is not retried.
 public final class ConcurrencyLimiter: Sendable {
-  typealias Turn = @Sendable (Result<Void, ConnectError>) -> Void
+  typealias Completion = @Sendable (Result<Void, ConnectError>) -> Void
 
-  /// A call's place, as long as it has one.
-  typealias Place = Int
+  /// Names the permit that a call has or waits for.
+  typealias PermitID = Int
 
-  enum Entry {
-    case running(Place)
-    case waiting(Place)
+  enum Acquisition {
+    case running(PermitID)
+    case waiting(PermitID)
     case refused(ConnectError)
   }
 
   private struct Waiter {
-    var turn: Turn
+    var completion: Completion
     var since: Duration
   }
 
   private struct State {
-    var lastPlace = 0
+    var lastID = 0
     /// The calls in flight, and since when.
-    var running: [Place: Duration] = [:]
-    /// The recent average time that calls keep their places; nil until the first place is given back.
-    var averageStay: Duration?
-    var waiting: [Place: Waiter] = [:]
-    /// In the order of arrival. Places that are not in `waiting` any more have left.
-    var queue: Deque<Place> = []
+    var running: [PermitID: Duration] = [:]
+    /// The recent average time that calls keep their permits; nil until the first permit is released.
+    var averageTime: Duration?
+    var waiting: [PermitID: Waiter] = [:]
+    /// In the order of arrival. Those that are not in `waiting` any more have left.
+    var queue: Deque<PermitID> = []
     var isWatched = false
 
-    mutating func makePlace() -> Place {
-      self.lastPlace += 1
-      return self.lastPlace
+    mutating func makeID() -> PermitID {
+      self.lastID += 1
+      return self.lastID
     }
 
-    /// Gives back the place of a call in flight; false if it has none.
-    mutating func endRun(_ place: Place, now: Duration) -> Bool {
-      guard let start = self.running.removeValue(forKey: place) else { return false }
-      let stay = now - start
+    /// Releases the permit of a call in flight; false if it has none.
+    mutating func release(_ id: PermitID, now: Duration) -> Bool {
+      guard let start = self.running.removeValue(forKey: id) else { return false }
+      let time = now - start
       // An exponential moving average over about eight calls.
-      self.averageStay = self.averageStay.map { $0 + (stay - $0) / 8 } ?? stay
+      self.averageTime = self.averageTime.map { $0 + (time - $0) / 8 } ?? time
       return true
     }
 
-    /// How long a new call is expected to wait if all places are taken: until as many calls have ended as are waiting, and
+    /// How long a new call is expected to wait if there is no permit left: until as many calls have ended as are waiting, and
     /// one more. Nil as long as no call has ended.
     func expectedWait(_ maximumCalls: Int) -> Duration? {
-      self.averageStay.map { $0.scaled(by: Double(self.waiting.count + 1) / Double(maximumCalls)) }
+      self.averageTime.map { $0.scaled(by: Double(self.waiting.count + 1) / Double(maximumCalls)) }
     }
 
     /// The call that has waited longest.
-    mutating func first() -> (place: Place, waiter: Waiter)? {
-      while let place = self.queue.first {
-        if let waiter = self.waiting[place] { return (place, waiter) }
+    mutating func first() -> (id: PermitID, waiter: Waiter)? {
+      while let id = self.queue.first {
+        if let waiter = self.waiting[id] { return (id, waiter) }
         self.queue.removeFirst()
       }
       return nil
     }
 
-    mutating func takeFirst() -> (place: Place, waiter: Waiter)? {
+    mutating func takeFirst() -> (id: PermitID, waiter: Waiter)? {
       guard let first = self.first() else { return nil }
       self.queue.removeFirst()
-      self.waiting[first.place] = nil
+      self.waiting[first.id] = nil
       return first
     }
   }
@@ -92,9 +92,9 @@ public final class ConcurrencyLimiter: Sendable {
   ///
   /// - Parameters:
   ///   - maximumCalls: How many calls may be in flight; at least 1.
-  ///   - maximumWaiting: How many calls may wait; at least 0, with which calls beyond the bound fail at once.
+  ///   - maximumWaiting: How many calls may wait; with 0, the least, calls beyond the bound fail at once.
   ///   - maximumWait: See ``maximumWait``.
-  ///   - clock: What waits and the durations of calls are measured with.
+  ///   - clock: Measures waits and the durations of calls.
   public init(
     maximumCalls: Int,
     maximumWaiting: Int = 1000,
@@ -124,49 +124,49 @@ public final class ConcurrencyLimiter: Sendable {
 
   // MARK: For calls
 
-  /// The time that places are measured with.
+  /// The time on the limiter's clock.
   var now: Duration { self.time.now }
 
-  /// Takes a place for a call.
+  /// Acquires a permit for a call.
   ///
   /// - Parameters:
   ///   - deadline: When the call ends at the latest, on the same clock as ``now``; nil if there is no limit.
-  ///   - turn: Called once if the call has to wait, with success when it may go on, or with the error that it fails
-  ///     with. Not called any more once the place was given back.
-  func enter(deadline: Duration?, _ turn: @escaping Turn) -> Entry {
+  ///   - completion: Called once if the call has to wait, with success when it may go on, or with the error that it fails
+  ///     with. Not called any more after ``release(_:)``.
+  func acquire(deadline: Duration?, _ completion: @escaping Completion) -> Acquisition {
     let now = self.time.now
-    let (entry, mustWatch) = self.state.withLock { state -> (Entry, Bool) in
+    let (acquisition, mustWatch) = self.state.withLock { state -> (Acquisition, Bool) in
       if state.running.count < self.maximumCalls {
-        let place = state.makePlace()
-        state.running[place] = now
-        return (.running(place), false)
+        let id = state.makeID()
+        state.running[id] = now
+        return (.running(id), false)
       }
       guard state.waiting.count < self.maximumWaiting else { return (.refused(self.queueIsFull), false) }
       if let deadline, let wait = state.expectedWait(self.maximumCalls), now + wait >= deadline {
         return (.refused(self.wouldComeTooLate(wait, remaining: deadline - now)), false)
       }
-      let place = state.makePlace()
-      state.waiting[place] = Waiter(turn: turn, since: now)
-      state.queue.append(place)
+      let id = state.makeID()
+      state.waiting[id] = Waiter(completion: completion, since: now)
+      state.queue.append(id)
       let mustWatch = self.maximumWait != nil && !state.isWatched
       if mustWatch { state.isWatched = true }
-      return (.waiting(place), mustWatch)
+      return (.waiting(id), mustWatch)
     }
     if mustWatch { self.watch() }
-    return entry
+    return acquisition
   }
 
-  func isRunning(_ place: Place) -> Bool {
-    self.state.withLock { $0.running[place] != nil }
+  func isRunning(_ id: PermitID) -> Bool {
+    self.state.withLock { $0.running[id] != nil }
   }
 
-  /// Gives back the place of a running or waiting call. To be called once.
-  func leave(_ place: Place) {
+  /// Releases the permit of a running call, or ends the wait of a waiting one. To be called once.
+  func release(_ id: PermitID) {
     // The waiter is released outside of the lock: its release may release the call and run user code.
     let now = self.time.now
     let (next, left) = self.state.withLock { state -> (Waiter?, Waiter?) in
-      guard state.endRun(place, now: now) else {
-        let left = state.waiting.removeValue(forKey: place)
+      guard state.release(id, now: now) else {
+        let left = state.waiting.removeValue(forKey: id)
         // Compact the queue once most of it has left: amortised O(1) for each call.
         if state.queue.count > 2 * state.waiting.count + 16 {
           state.queue.removeAll { state.waiting[$0] == nil }
@@ -174,11 +174,11 @@ public final class ConcurrencyLimiter: Sendable {
         return (nil, left)
       }
       guard let next = state.takeFirst() else { return (nil, nil) }
-      state.running[next.place] = now
+      state.running[next.id] = now
       return (next.waiter, nil)
     }
     withExtendedLifetime(left) {}
-    next?.turn(.success(()))
+    next?.completion(.success(()))
   }
 
   // MARK: The longest wait
@@ -205,7 +205,7 @@ public final class ConcurrencyLimiter: Sendable {
       guard let first = state.first(), first.waiter.since + maximumWait <= now else { return nil }
       return state.takeFirst()?.waiter
     }) {
-      late.turn(.failure(self.waitedTooLong(maximumWait)))
+      late.completion(.failure(self.waitedTooLong(maximumWait)))
     }
   }
 
