@@ -22,7 +22,7 @@ public final class ProtocolClient: Sendable {
   package let clientIdentity: UInt64?
   private static let lastIdentity = Atomic<UInt64>(0)
 
-  private let lanes: CallLanes
+  private let shards: ClientShards
   /// Whether interceptors have been asked if the configuration suits them.
   private let hasCheckedInterceptors = Atomic(false)
 
@@ -37,11 +37,11 @@ public final class ProtocolClient: Sendable {
   ///
   /// Tasks on this executor must not block, nor compute for long: all calls on the loop wait for them. Where the
   /// transport spreads calls over several event loops, this is the first loop; ``taskExecutors`` has all of them.
-  public var taskExecutor: any TaskExecutor { self.lanes.first.environment.taskExecutor }
+  public var taskExecutor: any TaskExecutor { self.shards.first.environment.taskExecutor }
 
   /// The executors of all event loops on which calls of this client live. There is more than one only if the transport
   /// says so (``HTTPClientInterface/executors``). A call that is made on one of these loops lives there.
-  public var taskExecutors: [any TaskExecutor] { self.lanes.all.map(\.environment.taskExecutor) }
+  public var taskExecutors: [any TaskExecutor] { self.shards.all.map(\.environment.taskExecutor) }
 
   /// A client that makes its calls over `httpClient`. It opens no connection. A configuration that cannot be used
   /// fails each call; see ``ProtocolClientConfig/host``.
@@ -54,7 +54,7 @@ public final class ProtocolClient: Sendable {
     let identity =
       httpClient.authenticatesClient ? Self.lastIdentity.wrappingAdd(1, ordering: .relaxed).newValue : nil
     self.clientIdentity = identity
-    self.lanes = CallLanes(config, httpClient, clientIdentity: identity)
+    self.shards = ClientShards(config, httpClient, clientIdentity: identity)
   }
 
   // MARK: For calls
@@ -68,13 +68,13 @@ public final class ProtocolClient: Sendable {
     _ options: consuming CallOptions,
     _ side: any CallSide
   ) -> Call {
-    let lane = self.lanes.take()
-    let environment = lane.choices?.current ?? lane.environment
+    let shard = self.shards.take()
+    let environment = shard.choices?.current ?? shard.environment
     let inheritance = self.inherit(into: &options, method: method.info, on: environment.executor)
     let interceptors = self.makeInterceptors(for: method.info, options: options)
     let plan = CallPlan(
       environment: environment,
-      choices: lane.choices,
+      choices: shard.choices,
       method: method,
       streamType: streamType,
       headers: options.headers,

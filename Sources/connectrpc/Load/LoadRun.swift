@@ -17,7 +17,7 @@ final class LoadRun: Sendable {
   typealias Call = @Sendable () async -> End
 
   /// One event loop with its results.
-  private final class Lane: Sendable {
+  private final class Worker: Sendable {
     let executor: any TaskExecutor
     let results = Mutex(LoadResults())
 
@@ -28,7 +28,7 @@ final class LoadRun: Sendable {
 
   private let plan: LoadPlan
   private let call: Call
-  private let lanes: [Lane]
+  private let workers: [Worker]
   private let begun = Atomic(0)
   private let underWay = Atomic(0)
   private let isStopped = Atomic(false)
@@ -37,7 +37,7 @@ final class LoadRun: Sendable {
   init(_ plan: LoadPlan, on executors: [any TaskExecutor], _ call: @escaping Call) {
     self.plan = plan
     self.call = call
-    self.lanes = executors.map(Lane.init)
+    self.workers = executors.map(Worker.init)
   }
 
   var elapsed: Duration { ContinuousClock.now - self.start }
@@ -48,9 +48,9 @@ final class LoadRun: Sendable {
   /// The results since the last time that they were taken.
   func takeResults() -> LoadResults {
     var results = LoadResults()
-    for lane in self.lanes {
+    for worker in self.workers {
       results.add(
-        lane.results.withLock { current in
+        worker.results.withLock { current in
           let taken = current
           current = LoadResults()
           return taken
@@ -73,11 +73,11 @@ final class LoadRun: Sendable {
   private func runClosed(_ callers: Int) async {
     await withTaskGroup(of: Void.self) { group in
       for caller in 0..<callers {
-        let lane = self.lanes[caller % self.lanes.count]
+        let worker = self.workers[caller % self.workers.count]
         let delay = self.plan.start(ofCaller: caller, of: callers)
-        group.addTask(executorPreference: lane.executor) {
+        group.addTask(executorPreference: worker.executor) {
           guard await self.waitForStart(delay) else { return }
-          while self.mayBegin() { await self.measure(since: .now, on: lane) }
+          while self.mayBegin() { await self.measure(since: .now, on: worker) }
         }
       }
     }
@@ -102,10 +102,10 @@ final class LoadRun: Sendable {
     return !self.plan.isOver(at: self.elapsed, begun: number)
   }
 
-  private func measure(since due: ContinuousClock.Instant, on lane: Lane) async {
+  private func measure(since due: ContinuousClock.Instant, on worker: Worker) async {
     let end = await self.call()
     let latency = ContinuousClock.now - due
-    lane.results.withLock { $0.note(end, latency: latency) }
+    worker.results.withLock { $0.note(end, latency: latency) }
   }
 
   // MARK: Open
@@ -123,11 +123,11 @@ final class LoadRun: Sendable {
       while !self.isStopped.load(ordering: .relaxed), number < total {
         let due = self.plan.due(at: self.elapsed, rate: rate)
         while number < due, self.underWay.load(ordering: .relaxed) < Self.maximumUnderWay {
-          let lane = self.lanes[number % self.lanes.count]
+          let worker = self.workers[number % self.workers.count]
           let time = self.start + self.plan.start(of: number, rate: rate)
           self.underWay.wrappingAdd(1, ordering: .relaxed)
-          group.addTask(executorPreference: lane.executor) {
-            await self.measure(since: time, on: lane)
+          group.addTask(executorPreference: worker.executor) {
+            await self.measure(since: time, on: worker)
             self.underWay.wrappingSubtract(1, ordering: .relaxed)
           }
           number += 1

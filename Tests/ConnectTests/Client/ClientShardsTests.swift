@@ -3,9 +3,9 @@ import ConnectTesting
 import XCTest
 
 /// Clients whose transport spreads calls over several executors.
-final class CallLanesTests: XCTestCase {
+final class ClientShardsTests: XCTestCase {
   /// Two transports in one, each on an executor of its own.
-  private final class Lanes: HTTPClientInterface {
+  private final class SpreadingTransport: HTTPClientInterface {
     let transports: [ScriptedTransport]
 
     init(_ count: Int = 2, _ script: @escaping ScriptedTransport.Script) {
@@ -42,81 +42,81 @@ final class CallLanesTests: XCTestCase {
   }
 
   func testCallsGoWhereTheFewestAre() {
-    let lanes = Lanes(3) { _ in }
-    let client = lanes.client
+    let transport = SpreadingTransport(3) { _ in }
+    let client = transport.client
     var calls = (0..<6).map { _ in client.unary(.unary, "a") { _ in } }
-    XCTAssertEqual(lanes.counts, [2, 2, 2])
+    XCTAssertEqual(transport.counts, [2, 2, 2])
     // Those that have ended do not count any more, whichever way they end.
     calls[1].cancel()
     calls[4].cancel()
-    lanes.runUntilIdle()
+    transport.runUntilIdle()
     calls += (0..<2).map { _ in client.unary(.unary, "a") { _ in } }
-    XCTAssertEqual(lanes.counts, [2, 4, 2])
+    XCTAssertEqual(transport.counts, [2, 4, 2])
     calls.append(client.unary(.unary, "a") { _ in })
-    XCTAssertEqual(lanes.counts, [3, 4, 2])
+    XCTAssertEqual(transport.counts, [3, 4, 2])
     for call in calls { call.cancel() }
-    lanes.runUntilIdle()
+    transport.runUntilIdle()
   }
 
   /// One call after the other stays on one executor, and so on one connection.
   func testCallsInSequenceStayTogether() async {
-    let lanes = Lanes { $0.reply($0.sentMessage) }
-    let client = lanes.client
+    let transport = SpreadingTransport { $0.reply($0.sentMessage) }
+    let client = transport.client
     for _ in 0..<5 {
       let response = await client.unary(.unary, "a")
       XCTAssertEqual(response.code, .ok)
     }
-    XCTAssertEqual(lanes.counts, [5, 0])
+    XCTAssertEqual(transport.counts, [5, 0])
   }
 
   /// Each form of call, where it ends by itself.
   func testEndedCallsOfEachFormDoNotCount() async {
-    let lanes = Lanes { $0.fail(ConnectError(code: .unavailable)) }
-    let client = lanes.client
+    let transport = SpreadingTransport { $0.fail(ConnectError(code: .unavailable)) }
+    let client = transport.client
     _ = await client.unary(.unary, "a")
     for await _ in client.serverStream(.serverStream, "a").results {}
     _ = await client.clientStream(.clientStream).closeAndReceive()
     for await _ in client.bidirectionalStream(.bidirectional).results {}
     // Dropped before it has ended.
     _ = client.bidirectionalStream(.bidirectional)
-    lanes.runUntilIdle()
+    transport.runUntilIdle()
     _ = await client.unary(.unary, "a")
-    XCTAssertEqual(lanes.counts, [6, 0])
+    XCTAssertEqual(transport.counts, [6, 0])
   }
 
   /// Calls that cannot be made end as well.
   func testCallsThatCannotBeMadeDoNotCount() async {
-    let lanes = Lanes { $0.reply($0.sentMessage) }
-    let client = lanes.client
+    let transport = SpreadingTransport { $0.reply($0.sentMessage) }
+    let client = transport.client
     for _ in 0..<3 {
       let response = await client.unary(.serverStream, "a")
       XCTAssertEqual(response.code, .invalidArgument)
     }
     _ = await client.unary(.unary, "a")
-    XCTAssertEqual(lanes.counts, [1, 0])
+    XCTAssertEqual(transport.counts, [1, 0])
   }
 
   func testACallThatIsMadeOnAnExecutorStaysThere() async throws {
-    let lanes = Lanes { $0.reply($0.sentMessage) }
-    let client = lanes.client
+    let transport = SpreadingTransport { $0.reply($0.sentMessage) }
+    let client = transport.client
     XCTAssertEqual(client.taskExecutors.count, 2)
     for _ in 0..<4 {
-      lanes.transports[1].virtualExecutor.sync { _ = client.unary(.unary, "a") { _ in } }
+      transport.transports[1].virtualExecutor.sync { _ = client.unary(.unary, "a") { _ in } }
     }
-    XCTAssertEqual(lanes.counts, [0, 4])
+    XCTAssertEqual(transport.counts, [0, 4])
     let preferring = Task(executorPreference: client.taskExecutors[1]) {
       let response = await client.unary(.unary, "a")
-      return (response.code, lanes.transports[1].virtualExecutor.isCurrent)
+      return (response.code, transport.transports[1].virtualExecutor.isCurrent)
     }
     let (code, isThere) = await preferring.value
     XCTAssertEqual(code, .ok)
     XCTAssertTrue(isThere)
-    XCTAssertEqual(lanes.counts, [0, 5])
+    XCTAssertEqual(transport.counts, [0, 5])
   }
 
   /// What is found out about protocols on one executor counts on the others.
   func testProtocolsAreRememberedForAllExecutors() async {
-    let lanes = Lanes { stream in
+    let transport = SpreadingTransport { stream in
       if stream.request.headers.first("content-type")?.hasPrefix("application/grpc+") == true {
         stream.fail(ConnectError(code: .unavailable), isUnprocessed: true, isVersionMismatch: true)
       } else {
@@ -124,7 +124,7 @@ final class CallLanesTests: XCTestCase {
       }
     }
     let client = ProtocolClient(
-      httpClient: lanes,
+      httpClient: transport,
       config: ProtocolClientConfig(
         host: "http://demo.test",
         networkProtocol: .automatic([.grpc, .connect]),
@@ -132,8 +132,8 @@ final class CallLanesTests: XCTestCase {
       )
     )
     _ = await client.unary(.unary, "a")
-    XCTAssertEqual(lanes.counts, [2, 0])
-    lanes.transports[1].virtualExecutor.sync { _ = client.unary(.unary, "a") { _ in } }
-    XCTAssertEqual(lanes.counts, [2, 1])
+    XCTAssertEqual(transport.counts, [2, 0])
+    transport.transports[1].virtualExecutor.sync { _ = client.unary(.unary, "a") { _ in } }
+    XCTAssertEqual(transport.counts, [2, 1])
   }
 }

@@ -1,72 +1,72 @@
-/// Where the calls of a client live: on one executor, or on several among which the transport spreads them.
-struct CallLanes: Sendable {
-  /// One executor, with all protocols that the client may speak there.
-  struct Lane: Sendable {
+/// The shards of a client: one for each executor among which the transport spreads calls.
+struct ClientShards: Sendable {
+  /// What calls on one executor need, for all protocols that the client may speak.
+  struct Shard: Sendable {
     /// The environment of the preferred protocol. Calls in all protocols live on its executor.
     let environment: CallEnvironment
     /// Nil if the client speaks one protocol.
     let choices: ProtocolChoices?
   }
 
-  /// What all lanes have in common.
+  /// What all shards have in common.
   fileprivate struct Shared {
     let memory: ProtocolMemory
     let ruleWarnings: RuleWarnings
   }
 
-  let first: Lane
-  private let others: [Lane]
+  let first: Shard
+  private let others: [Shard]
 
   init(_ config: ProtocolClientConfig, _ httpClient: any HTTPClientInterface, clientIdentity: UInt64?) {
     let shared = Shared(memory: ProtocolMemory(), ruleWarnings: RuleWarnings())
-    func makeLane(on executor: (any CallExecutor)?, load: CallLoad?) -> Lane {
-      Lane(config, httpClient, clientIdentity: clientIdentity, on: executor, load: load, shared)
+    func makeShard(on executor: (any CallExecutor)?, load: CallLoad?) -> Shard {
+      Shard(config, httpClient, clientIdentity: clientIdentity, on: executor, load: load, shared)
     }
     let executors = httpClient.executors
     guard executors.count > 1 else {
-      self.first = makeLane(on: executors.first, load: nil)
+      self.first = makeShard(on: executors.first, load: nil)
       self.others = []
       return
     }
-    self.first = makeLane(on: executors[0], load: CallLoad())
-    self.others = executors.dropFirst().map { makeLane(on: $0, load: CallLoad()) }
+    self.first = makeShard(on: executors[0], load: CallLoad())
+    self.others = executors.dropFirst().map { makeShard(on: $0, load: CallLoad()) }
   }
 
-  var all: [Lane] { [self.first] + self.others }
+  var all: [Shard] { [self.first] + self.others }
 
-  /// The lane for a new call: on the executor that the caller runs on, else on the one with the fewest calls. The lane
+  /// The shard for a new call: on the executor that the caller runs on, else on the one with the fewest calls. The shard
   /// counts the call until it ends.
-  func take() -> Lane {
+  func take() -> Shard {
     if self.others.isEmpty { return self.first }
-    let lane = self.current ?? self.leastLoaded
-    lane.environment.load?.callBegan()
-    return lane
+    let shard = self.current ?? self.leastLoaded
+    shard.environment.load?.callBegan()
+    return shard
   }
 
-  private var current: Lane? {
+  private var current: Shard? {
     if self.first.environment.executor.isCurrent { return self.first }
     return self.others.first { $0.environment.executor.isCurrent }
   }
 
-  private var leastLoaded: Lane {
+  private var leastLoaded: Shard {
     var best = self.first
     var least = self.first.loadCount
-    for lane in self.others {
-      let count = lane.loadCount
-      if count < least { (best, least) = (lane, count) }
+    for shard in self.others {
+      let count = shard.loadCount
+      if count < least { (best, least) = (shard, count) }
     }
     return best
   }
 }
 
-extension CallLanes.Lane {
+extension ClientShards.Shard {
   fileprivate init(
     _ config: ProtocolClientConfig,
     _ httpClient: any HTTPClientInterface,
     clientIdentity: UInt64?,
     on executor: (any CallExecutor)?,
     load: CallLoad?,
-    _ shared: CallLanes.Shared
+    _ shared: ClientShards.Shared
   ) {
     func makeEnvironment(_ wire: any WireProtocol, on executor: (any CallExecutor)?) -> CallEnvironment {
       config.makeEnvironment(
