@@ -7,7 +7,7 @@ public import Connect
 /// - after a failure or an answer without endpoints, with gRPC's backoff (1 s times 1.6 up to 120 s, with a jitter of
 ///   20 %)
 ///
-/// Each watch has at most one look under way: a look that never ends keeps the next one from starting.
+/// Each watch has at most one lookup in flight: a lookup that never ends keeps the next one from starting.
 ///
 /// ```swift
 /// let resolver = PollingResolver { origin, _, report in
@@ -17,7 +17,7 @@ public import Connect
 /// }
 /// ```
 public struct PollingResolver: NameResolver {
-  /// Looks once. It calls its closure once, from any thread.
+  /// Makes one lookup. It calls its closure once, from any thread.
   public typealias Look =
     @Sendable (
       _ origin: Origin,
@@ -25,7 +25,7 @@ public struct PollingResolver: NameResolver {
       _ report: @escaping @Sendable (Result<ResolverUpdate, ConnectError>) -> Void
     ) -> Void
 
-  /// Stops a look whose answer is not wanted any more, and any work that is left after its answer. Called once, on the
+  /// Stops a lookup whose answer is not wanted any more, and any work that is left after its answer. Called once, on the
   /// executor.
   package typealias Cancellation = @Sendable () -> Void
   /// As ``Look``, called on the executor.
@@ -43,7 +43,7 @@ public struct PollingResolver: NameResolver {
   /// A resolver that calls `look` for each answer.
   ///
   /// - Parameters:
-  ///   - minimumInterval: The least time between two looks that failing connections ask for.
+  ///   - minimumInterval: The least time between two lookups that failing connections ask for.
   ///   - seed: Determines the jitter of each watch, for tests that have to run the same way each time. With nil, the
   ///     default, each watch has a different jitter.
   ///   - look: Asks the source once. Called on the channel's executor, which it must not block.

@@ -20,22 +20,22 @@ internal import NIOPosix
 /// Where the client looks for HTTP/3 beside TCP, the resolver also asks for HTTPS records (RFC 9460) of `https`
 /// origins. The addresses do not wait for these records, whose aliases and address hints are not used.
 ///
-/// A look that fails is reported with the code `unavailable`. The error's `exception` is a `ResolutionError`, whose reason
+/// A lookup that fails is reported with the code `unavailable`. The error's `exception` is a `ResolutionError`, whose reason
 /// tells a name that does not exist from servers that do not answer.
 public struct DNSResolver: NameResolver {
   /// How DNS is asked, and how often.
   public struct Configuration: Hashable, Sendable {
-    /// Which servers are asked, and how; nil, the default, for what `/etc/resolv.conf` says at the time of each look.
+    /// Which servers are asked, and how; nil, the default, for what `/etc/resolv.conf` says at the time of each lookup.
     public var nameServers: ResolverConfiguration?
-    /// The path of a file in the format of hosts(5), read for each look; nil for none.
+    /// The path of a file in the format of hosts(5), read for each lookup; nil for none.
     public var hostsFile: String?
     /// Whether a service config is looked for as well: in the TXT record of `_grpc_config.HOST`, in the attribute
     /// `grpc_config=` (gRFC A2). False by default, as in gRPC's C core, since it costs another query. A config that cannot be
     /// read is logged; the last good one stays in use.
     public var readsServiceConfig: Bool
-    /// How long one look may take, with all its queries: 2 minutes by default, as in gRPC's C core.
+    /// How long one lookup may take, with all its queries: 2 minutes by default, as in gRPC's C core.
     public var timeout: Duration
-    /// The least time between two looks that failing connections ask for: 30 s by default.
+    /// The least time between two lookups that failing connections ask for: 30 s by default.
     public var minimumInterval: Duration
 
     /// A configuration as given; what is left out is as in ``defaults``.
@@ -108,7 +108,7 @@ public struct DNSResolver: NameResolver {
     if self.service == nil, let endpoint = Endpoint(of: origin) {
       return StaticResolver([endpoint]).watch(origin, on: executor, report)
     }
-    let surroundings = DNSLook.Surroundings(
+    let environment = DNSLookup.Environment(
       configuration: self.configuration,
       executor: executor,
       eventLoop: Self.eventLoop(for: executor),
@@ -120,9 +120,9 @@ public struct DNSResolver: NameResolver {
     let polling = PollingResolver(
       minimumInterval: self.configuration.minimumInterval,
       cancellable: { origin, _, report in
-        let look = DNSLook(service: service, origin, surroundings, configs, report)
-        look.start()
-        return { look.cancel() }
+        let lookup = DNSLookup(service: service, origin, environment, configs, report)
+        lookup.start()
+        return { lookup.cancel() }
       }
     )
     return polling.watch(origin, on: executor, report)

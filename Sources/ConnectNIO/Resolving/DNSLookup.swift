@@ -4,12 +4,12 @@ internal import Logging
 internal import NIOCore
 internal import NIOPosix
 
-/// One look of a ``DNSResolver``. It reads the files of the machine. Then it asks for addresses or services, and for a
+/// One lookup of a ``DNSResolver``. It reads the files of the machine. Then it asks for addresses or services, and for a
 /// service config at the same time.
 ///
 /// `@unchecked Sendable`: what changes is touched on the executor alone.
-final class DNSLook: @unchecked Sendable {
-  struct Surroundings: Sendable {
+final class DNSLookup: @unchecked Sendable {
+  struct Environment: Sendable {
     var configuration: DNSResolver.Configuration
     var executor: any CallExecutor
     /// For the sockets.
@@ -20,7 +20,7 @@ final class DNSLook: @unchecked Sendable {
 
   private let service: String?
   private let origin: Origin
-  private let surroundings: Surroundings
+  private let environment: Environment
   private let configs: ServiceConfigMemory
   private let report: @Sendable (Result<ResolverUpdate, ConnectError>) -> Void
   private var runs: [StubResolutionRun] = []
@@ -33,17 +33,17 @@ final class DNSLook: @unchecked Sendable {
 
   /// - Parameters:
   ///   - service: The name with SRV records; nil for the addresses of the origin's host.
-  ///   - report: Called once, on the executor, unless the look is cancelled.
+  ///   - report: Called once, on the executor, unless the lookup is cancelled.
   init(
     service: String?,
     _ origin: Origin,
-    _ surroundings: Surroundings,
+    _ environment: Environment,
     _ configs: ServiceConfigMemory,
     _ report: @escaping @Sendable (Result<ResolverUpdate, ConnectError>) -> Void
   ) {
     self.service = service
     self.origin = origin
-    self.surroundings = surroundings
+    self.environment = environment
     self.configs = configs
     self.report = report
   }
@@ -51,8 +51,8 @@ final class DNSLook: @unchecked Sendable {
   /// To be called on the executor, as ``cancel()``.
   func start() {
     NIOThreadPool.singleton.submit { _ in
-      let files = ResolverFiles(self.surroundings.configuration)
-      self.surroundings.executor.execute { self.begin(files) }
+      let files = ResolverFiles(self.environment.configuration)
+      self.environment.executor.execute { self.begin(files) }
     }
   }
 
@@ -68,7 +68,7 @@ final class DNSLook: @unchecked Sendable {
     let question: StubResolution.Question =
       if let service = self.service { .services(of: service) } else { .addresses(of: self.origin.host) }
     var questions = [question]
-    if self.surroundings.configuration.readsServiceConfig, Endpoint(of: self.origin) == nil {
+    if self.environment.configuration.readsServiceConfig, Endpoint(of: self.origin) == nil {
       questions.append(.texts(of: ServiceConfigChoices.namePrefix + self.origin.host))
     }
     self.unfinishedCount = questions.count
@@ -76,12 +76,12 @@ final class DNSLook: @unchecked Sendable {
       let resolution = StubResolution(question, configuration: files.nameServers, hosts: files.hosts)
       return StubResolutionRun(
         resolution,
-        on: self.surroundings.executor,
-        sockets: self.surroundings.eventLoop
+        on: self.environment.executor,
+        sockets: self.environment.eventLoop
       )
     }
     self.findBindings(files)
-    let limit = max(self.surroundings.configuration.timeout.clamped, .zero)
+    let limit = max(self.environment.configuration.timeout.clamped, .zero)
     for (question, run) in zip(questions, self.runs) {
       run.start(within: limit) { outcome in
         if case .texts = question { self.texts = outcome } else { self.found = outcome }
@@ -94,11 +94,11 @@ final class DNSLook: @unchecked Sendable {
   private func findBindings(_ files: ResolverFiles) {
     // The servers of a service may be others than those in the host's records.
     guard self.service == nil,
-      let search = ServiceBindingSearch(self.origin, hosts: files.hosts, self.surroundings.alternatives)
+      let search = ServiceBindingSearch(self.origin, hosts: files.hosts, self.environment.alternatives)
     else { return }
     let resolution = StubResolution(search.question, configuration: files.nameServers, hosts: files.hosts)
-    let executor = self.surroundings.executor
-    let run = StubResolutionRun(resolution, on: executor, sockets: self.surroundings.eventLoop)
+    let executor = self.environment.executor
+    let run = StubResolutionRun(resolution, on: executor, sockets: self.environment.eventLoop)
     self.bindingsRun = run
     run.start(within: ServiceBindingSearch.timeout) { [weak self] outcome in
       self?.bindingsRun = nil
@@ -123,7 +123,7 @@ final class DNSLook: @unchecked Sendable {
   private func addingServiceConfig(to update: ResolverUpdate, hostname: String) -> ResolverUpdate {
     guard let texts = self.texts else { return update }
     var update = update
-    update.serviceConfig = self.configs.update(texts, hostname, self.origin, self.surroundings.logger)
+    update.serviceConfig = self.configs.update(texts, hostname, self.origin, self.environment.logger)
     let timeToLive = try? texts.get().timeToLive
     update.timeToLive = [update.timeToLive, timeToLive].compactMap(\.self).min()
     return update
