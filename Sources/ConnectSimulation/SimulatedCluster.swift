@@ -84,7 +84,7 @@ public final class SimulatedCluster: @unchecked Sendable {
 
   /// Numbers from 0 to 1 that the seed determines, for interceptors with jitter: `RetryPolicy(random: cluster.chance)`.
   public var chance: @Sendable () -> Double {
-    let source = Chance(self.makeRandom())
+    let source = SharedRandom(self.makeRandom())
     return { source.next() }
   }
 
@@ -234,7 +234,7 @@ public final class SimulatedCluster: @unchecked Sendable {
 }
 
 /// `@unchecked Sendable`: touched on the simulation's executor alone, where interceptors run.
-private final class Chance: @unchecked Sendable {
+private final class SharedRandom: @unchecked Sendable {
   private var random: SeededRandom
 
   init(_ random: SeededRandom) {

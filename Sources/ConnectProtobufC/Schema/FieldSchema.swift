@@ -91,7 +91,7 @@ struct FieldSchema: @unchecked Sendable, Equatable {
   /// The schema of the field's enum, owned by the graph that owns this field.
   var enumeration: EnumSchema? { self.record.pointee.enumeration?.takeUnretainedValue() }
 
-  // MARK: Place
+  // MARK: Layout
 
   @inline(__always) var offset: Int { Int(self.record.pointee.offset) }
 

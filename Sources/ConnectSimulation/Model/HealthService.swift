@@ -13,7 +13,7 @@ final class HealthService: @unchecked Sendable {
   )
 
   private weak var server: SimulatedServer?
-  private var waiting: [Ticket] = []
+  private var waiting: [Waiter] = []
 
   init(of server: SimulatedServer) {
     self.server = server
@@ -35,9 +35,9 @@ final class HealthService: @unchecked Sendable {
       if health != last { try await responses.send(.with { $0.value = health == .serving ? 1 : 2 }) }
       last = health
       guard server.health == health else { continue }
-      let ticket = Ticket()
-      self.waiting.append(ticket)
-      if await !ticket.wait(cancellable: true) { self.waiting.removeAll { $0 === ticket } }
+      let waiter = Waiter()
+      self.waiting.append(waiter)
+      if await !waiter.wait(cancellable: true) { self.waiting.removeAll { $0 === waiter } }
     }
   }
 
@@ -45,7 +45,7 @@ final class HealthService: @unchecked Sendable {
   func didChange() {
     let waiting = self.waiting
     self.waiting = []
-    for ticket in waiting { ticket.resume(true) }
+    for waiter in waiting { waiter.resume(true) }
   }
 }
 

@@ -25,7 +25,7 @@ final class SimulatedExchange: FailableExchange, @unchecked Sendable {
   private var outbox = CircularBuffer<(item: Item, due: Duration)>()
   private var isDelivering = false
   private var unsentBytes = 0
-  private var senders: [Ticket] = []
+  private var senders: [Waiter] = []
 
   init(_ base: InMemoryExchange, to server: SimulatedServer, in network: SimulatedNetwork) {
     self.base = base
@@ -97,9 +97,9 @@ final class SimulatedExchange: FailableExchange, @unchecked Sendable {
     self.unsentBytes += bytes.readableBytes
     try self.send(.body(bytes))
     while self.unsentBytes > Self.window, self.base.isOpen {
-      let ticket = Ticket()
-      self.senders.append(ticket)
-      guard await ticket.wait(cancellable: true) else { throw CancellationError() }
+      let waiter = Waiter()
+      self.senders.append(waiter)
+      guard await waiter.wait(cancellable: true) else { throw CancellationError() }
     }
   }
 

@@ -89,39 +89,26 @@ public final class SimulatedNetwork: @unchecked Sendable {
 
   /// Calls back with true when nothing separates the two, or with false after ``userTimeout``.
   func whenConnected(_ one: String, _ other: String, _ done: @escaping @Sendable (Bool) -> Void) {
-    let turn = Turn(done)
-    let timer = self.executor.schedule(after: Self.userTimeout) { turn.take()?(false) }
-    self.look(one, other) {
+    let waiter = Waiter()
+    let timer = self.executor.schedule(after: Self.userTimeout) { if waiter.resume(false) { done(false) } }
+    self.whenNotSeparated(one, other) {
       timer.cancel()
-      turn.take()?(true)
+      if waiter.resume(true) { done(true) }
     }
   }
 
-  private func look(_ one: String, _ other: String, _ done: @escaping () -> Void) {
+  private func whenNotSeparated(_ one: String, _ other: String, _ done: @escaping () -> Void) {
     guard self.separates(one, other) else { return done() }
-    self.waiting.append { self.look(one, other, done) }
+    self.waiting.append { self.whenNotSeparated(one, other, done) }
   }
 
   /// Waits until nothing separates the two, but no longer than ``userTimeout``.
   ///
   /// - Returns: Whether it got through; nil if the wait was cancelled.
   func waitUntilConnected(_ one: String, _ other: String) async -> Bool? {
-    let ticket = Ticket()
-    self.whenConnected(one, other) { ticket.resume($0) }
-    if await ticket.wait(cancellable: true) { return true }
+    let waiter = Waiter()
+    self.whenConnected(one, other) { waiter.resume($0) }
+    if await waiter.wait(cancellable: true) { return true }
     return Task.isCancelled ? nil : false
   }
-}
-
-/// A callback for the first of two events.
-///
-/// `@unchecked Sendable`: touched on the simulation's executor alone.
-private final class Turn: @unchecked Sendable {
-  private var done: (@Sendable (Bool) -> Void)?
-
-  init(_ done: @escaping @Sendable (Bool) -> Void) {
-    self.done = done
-  }
-
-  func take() -> (@Sendable (Bool) -> Void)? { self.done.take() }
 }

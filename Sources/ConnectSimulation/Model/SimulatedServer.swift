@@ -49,7 +49,7 @@ public final class SimulatedServer: @unchecked Sendable {
   let memory: InMemoryServer
   let network: InMemoryNetwork
   let endpointAddress: EndpointAddress
-  private let reception: Reception
+  private let requests: RequestQueue
   private var healthService: HealthService?
   private weak var cluster: SimulatedCluster?
   /// Called for each request that arrives, even if it is refused.
@@ -67,13 +67,13 @@ public final class SimulatedServer: @unchecked Sendable {
     self.index = index
     self.zone = zone
     self.cluster = cluster
-    let reception = Reception()
-    self.reception = reception
+    let requests = RequestQueue()
+    self.requests = requests
     self.memory = InMemoryServer(on: cluster.executor, options: ServerOptions(), window: 65_535) {
-      await reception.receive($0, $1)
+      await requests.receive($0, $1)
     }
     self.network = InMemoryNetwork(self.memory)
-    reception.server = self
+    requests.server = self
     self.healthService = HealthService(of: self)
   }
 
@@ -127,7 +127,7 @@ public final class SimulatedServer: @unchecked Sendable {
       server.isDown = true
       server.network.setRefusal(true, at: nil)
       server.network.forEachConnection(to: nil) { $0.disconnect() }
-      server.reception.die()
+      server.requests.die()
     }
   }
 
@@ -148,7 +148,7 @@ public final class SimulatedServer: @unchecked Sendable {
   public func thaw() {
     self.change("thaw") { server in
       server.isFrozen = false
-      server.reception.thaw()
+      server.requests.thaw()
     }
   }
 
@@ -200,7 +200,7 @@ public final class SimulatedServer: @unchecked Sendable {
     }
   }
 
-  // MARK: For the reception
+  // MARK: For the queue of requests
 
   /// How long the server works on a request.
   func sampleLatency(for path: String) -> Duration {
@@ -216,8 +216,8 @@ public final class SimulatedServer: @unchecked Sendable {
 
   var recorder: RunRecorder? { self.cluster?.recorder }
 
-  var figures: Reception.Figures { self.reception.figures }
-  var load: Int { self.reception.load }
+  var figures: RequestQueue.Figures { self.requests.figures }
+  var load: Int { self.requests.load }
 
   /// The paths of open streams. Leaves out one watch of the server's health for each connection, which may stay.
   var leftovers: [String] {
@@ -230,5 +230,5 @@ public final class SimulatedServer: @unchecked Sendable {
   }
 
   /// - Returns: False if the caller's task was cancelled before.
-  func waitUntilThawed() async -> Bool { await self.reception.waitUntilThawed(self) }
+  func waitUntilThawed() async -> Bool { await self.requests.waitUntilThawed(self) }
 }

@@ -4,7 +4,7 @@ internal import Synchronization
 /// The handlers and faults that all servers of an ``InMemoryTransport`` share.
 package final class InMemoryServer: Sendable {
   /// Wraps an answer: calls `answer` with the exchange, with a wrapper of the exchange, or not at all.
-  package typealias Reception =
+  package typealias Middleware =
     @Sendable (_ exchange: any ServerExchange, _ answer: @Sendable (any ServerExchange) async -> Void) async
     -> Void
 
@@ -24,21 +24,21 @@ package final class InMemoryServer: Sendable {
   let window: Int
   private let handlerExecutor: any TaskExecutor
   private let options: ServerOptions
-  private let reception: Reception?
+  private let middleware: Middleware?
   private let state = Mutex(State())
 
-  /// - Parameter reception: Nil to answer at once.
+  /// - Parameter middleware: Nil to answer at once.
   package init(
     on executor: any CallExecutor,
     options: ServerOptions,
     window: Int,
-    reception: Reception? = nil
+    middleware: Middleware? = nil
   ) {
     self.executor = executor
     self.handlerExecutor = executor.taskExecutor ?? CallTaskExecutor(executor)
     self.options = options
     self.window = window
-    self.reception = reception
+    self.middleware = middleware
   }
 
   package func serve(_ method: ServerMethod) {
@@ -85,8 +85,8 @@ package final class InMemoryServer: Sendable {
       Task(executorPreference: self.handlerExecutor) {
         let bare = InMemoryExchange(stream)
         let exchange: any ServerExchange = faults.isEmpty ? bare : FaultyExchange(bare, faults: faults)
-        if let reception = self.reception {
-          await reception(exchange) { await self.answer($0) }
+        if let middleware = self.middleware {
+          await middleware(exchange) { await self.answer($0) }
         } else {
           await self.answer(exchange)
         }

@@ -114,12 +114,12 @@ struct CallProbe {
         responses: [compression]
       )
     }
-    let ear = Ear()
-    config.interceptors = [{ _ in ear }]
+    let recorder = AnswerRecorder()
+    config.interceptors = [{ _ in recorder }]
     let options = CallOptions(headers: try server.requestHeaders())
     let end = await call(ProtocolClient(httpClient: session.httpClient, config: config), options)
     await session.httpClient.shutdown(within: .zero)
-    var answer = ear.answer
+    var answer = recorder.answer
     answer.error = end.error
     answer.health = end.health
     if let error = answer.error, error.code == .invalidArgument, answer.status == nil, answer.version == nil {
@@ -141,36 +141,36 @@ extension ServerOptions {
   }
 }
 
-/// Notes what calls bring besides messages.
-private final class Ear: Interceptor, Sendable {
-  private let heard = Mutex(CallProbe.Answer())
+/// Records the status, headers and connection of calls.
+private final class AnswerRecorder: Interceptor, Sendable {
+  private let recorded = Mutex(CallProbe.Answer())
 
-  var answer: CallProbe.Answer { self.heard.withLock { $0 } }
+  var answer: CallProbe.Answer { self.recorded.withLock { $0 } }
 
   func unaryFunction() -> UnaryFunction {
     UnaryFunction(
       updateRequest: { _ in },
       updateResponse: { response in
-        self.heard.withLock { $0.status = response.httpStatus }
-        self.hear(response.httpHeaders)
+        self.recorded.withLock { $0.status = response.httpStatus }
+        self.record(response.httpHeaders)
         return .proceed
       },
-      responseMetricsFunction: self.hear
+      responseMetricsFunction: self.record
     )
   }
 
   func streamFunction() -> StreamFunction {
     StreamFunction(
       streamResultFunction: { result, proceed in
-        if case .headers(let headers) = result { self.hear(headers) }
+        if case .headers(let headers) = result { self.record(headers) }
         proceed(result)
       },
-      responseMetricsFunction: self.hear
+      responseMetricsFunction: self.record
     )
   }
 
-  private func hear(_ headers: Headers) {
-    self.heard.withLock { answer in
+  private func record(_ headers: Headers) {
+    self.recorded.withLock { answer in
       answer.contentType = headers.first("content-type") ?? answer.contentType
       for name in ["grpc-encoding", "connect-content-encoding", "content-encoding"] {
         answer.encoding = headers.first(name) ?? answer.encoding
@@ -181,8 +181,8 @@ private final class Ear: Interceptor, Sendable {
     }
   }
 
-  private func hear(_ metrics: HTTPMetrics, _ proceed: Proceed<HTTPMetrics>) {
-    self.heard.withLock { $0.version = metrics.connection?.version }
+  private func record(_ metrics: HTTPMetrics, _ proceed: Proceed<HTTPMetrics>) {
+    self.recorded.withLock { $0.version = metrics.connection?.version }
     proceed(metrics)
   }
 }

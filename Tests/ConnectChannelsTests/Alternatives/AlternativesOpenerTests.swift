@@ -496,7 +496,7 @@ final class AlternativesOpenerTests: XCTestCase {
   func testSilenceCountsInTheOldNetwork() {
     let fleet = TwoWayFleet(knowsHTTP3: true)
     fleet.call()
-    fleet.place.number = 2
+    fleet.network.number = 2
     fleet.run { fleet.openQUIC[0].fallSilent() }
     XCTAssertTrue(fleet.isHTTP3Usable)
     fleet.shutDown()
@@ -507,7 +507,7 @@ final class AlternativesOpenerTests: XCTestCase {
     fleet.quic.standard = .timesOut
     fleet.call()
     fleet.advance(by: .seconds(1))
-    fleet.place.number = 2
+    fleet.network.number = 2
     fleet.answer(fleet.tcp)
     fleet.advance(by: .seconds(10))
     XCTAssertTrue(fleet.isHTTP3Usable)

@@ -14,7 +14,7 @@ final class TwoWayFleet {
   let quic: FakeNetwork
   let alternatives: SharedAlternatives
   /// The network that the client is in.
-  let place = Place()
+  let network = Network()
   let origin = Origin(scheme: .https, host: "fleet.test", port: 443)
   let channel: OriginChannel
   private let resolver = PushResolver()
@@ -25,8 +25,8 @@ final class TwoWayFleet {
     limits: ConnectionLimits = ConnectionLimits(),
     _ configure: (inout ChannelConfiguration) -> Void = { _ in }
   ) {
-    let place = self.place
-    self.alternatives = SharedAlternatives(network: { place.number })
+    let network = self.network
+    self.alternatives = SharedAlternatives(network: { network.number })
     self.tcp = FakeNetwork(self.executor)
     self.quic = FakeNetwork(self.executor)
     self.quic.standard = .accepts(.http3)
@@ -111,7 +111,7 @@ final class TwoWayFleet {
   }
 
   /// Touched where the executor runs, and where it rests.
-  final class Place: @unchecked Sendable {
+  final class Network: @unchecked Sendable {
     var number = 1
   }
 

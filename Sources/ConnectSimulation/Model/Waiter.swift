@@ -1,14 +1,14 @@
 internal import Synchronization
 
-/// A task of the simulation that waits for its turn.
+/// A task of the simulation that waits for an event.
 ///
 /// `@unchecked Sendable`: touched on the simulation's executor alone, where tasks of the simulation run and are cancelled.
-final class Ticket: @unchecked Sendable {
+final class Waiter: @unchecked Sendable {
   private var continuation: CheckedContinuation<Bool, Never>?
   private var outcome: Bool?
 
   /// - Parameter cancellable: Whether the wait ends when the task is cancelled.
-  /// - Returns: Whether its turn has come.
+  /// - Returns: Whether the event came.
   func wait(cancellable: Bool) async -> Bool {
     guard cancellable else { return await self.wait() }
     return await withTaskCancellationHandler {

@@ -5,7 +5,7 @@ internal import ConnectTesting
 /// Where requests of a ``SimulatedServer`` wait, and are worked on.
 ///
 /// `@unchecked Sendable`: touched on the simulation's executor alone.
-final class Reception: @unchecked Sendable {
+final class RequestQueue: @unchecked Sendable {
   struct Figures {
     var requests = 0
     var succeeded = 0
@@ -21,9 +21,9 @@ final class Reception: @unchecked Sendable {
   private(set) var figures = Figures()
   private var active = 0
   /// Requests that wait for others to end, in their order.
-  private var queue: [Ticket] = []
+  private var queue: [Waiter] = []
   /// Requests that wait for a frozen server.
-  private var frozen: [Ticket] = []
+  private var frozen: [Waiter] = []
   /// Counts the lives of the process: requests of an earlier life do not count any more.
   private var life = 0
 
@@ -79,9 +79,9 @@ final class Reception: @unchecked Sendable {
     let time = server.sampleLatency(for: exchange.head.path)
     guard time > .zero else { return true }
     guard server.finishesAbandonedRequests else { return (try? await exchange.sleep(for: time)) != nil }
-    let ticket = Ticket()
-    _ = server.memory.executor.schedule(after: time) { ticket.resume(true) }
-    return await ticket.wait(cancellable: false)
+    let waiter = Waiter()
+    _ = server.memory.executor.schedule(after: time) { waiter.resume(true) }
+    return await waiter.wait(cancellable: false)
   }
 
   private func refuse(_ exchange: any ServerExchange, _ code: Code, _ message: String) async {
@@ -98,12 +98,12 @@ final class Reception: @unchecked Sendable {
       return .admitted
     }
     guard self.queue.count < server.queueLimit ?? .max else { return .full }
-    let ticket = Ticket()
-    self.queue.append(ticket)
+    let waiter = Waiter()
+    self.queue.append(waiter)
     self.figures.longestQueue = max(self.figures.longestQueue, self.queue.count)
     // The request takes the place of one that has left.
-    if await ticket.wait(cancellable: !server.finishesAbandonedRequests) { return .admitted }
-    self.queue.removeAll { $0 === ticket }
+    if await waiter.wait(cancellable: !server.finishesAbandonedRequests) { return .admitted }
+    self.queue.removeAll { $0 === waiter }
     return .gone
   }
 
@@ -118,10 +118,10 @@ final class Reception: @unchecked Sendable {
 
   func waitUntilThawed(_ server: SimulatedServer) async -> Bool {
     while server.isFrozen {
-      let ticket = Ticket()
-      self.frozen.append(ticket)
-      guard await ticket.wait(cancellable: true) else {
-        self.frozen.removeAll { $0 === ticket }
+      let waiter = Waiter()
+      self.frozen.append(waiter)
+      guard await waiter.wait(cancellable: true) else {
+        self.frozen.removeAll { $0 === waiter }
         return false
       }
     }
@@ -129,18 +129,18 @@ final class Reception: @unchecked Sendable {
   }
 
   func thaw() {
-    let tickets = self.frozen
+    let waiters = self.frozen
     self.frozen = []
-    for ticket in tickets { ticket.resume(true) }
+    for waiter in waiters { waiter.resume(true) }
   }
 
   /// The process is gone, with all waiting and running requests.
   func die() {
     self.life += 1
     self.active = 0
-    let tickets = self.queue + self.frozen
+    let waiters = self.queue + self.frozen
     self.queue = []
     self.frozen = []
-    for ticket in tickets { ticket.resume(false) }
+    for waiter in waiters { waiter.resume(false) }
   }
 }
