@@ -17,14 +17,3 @@ public enum StreamResult<Message: Sendable>: Sendable {
     .complete(code: error.code, error: error, trailers: error.metadata)
   }
 }
-
-extension StreamResult {
-  /// The same result with its message, if it is one, turned into another.
-  func mapMessage<Other: Sendable>(_ transform: (Message) throws -> Other) rethrows -> StreamResult<Other> {
-    switch self {
-    case .headers(let headers): .headers(headers)
-    case .message(let message): .message(try transform(message))
-    case .complete(let code, let error, let trailers): .complete(code: code, error: error, trailers: trailers)
-    }
-  }
-}

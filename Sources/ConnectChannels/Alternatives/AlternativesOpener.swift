@@ -88,7 +88,7 @@ package final class AlternativesOpener: ConnectionOpener, AlternativesListener, 
       server: server,
       port: port,
       address: .ip(ip, port: port == self.origin.port ? ownPort : port),
-      network: self.alternatives.currentNetwork
+      network: self.alternatives.network()
     )
   }
 

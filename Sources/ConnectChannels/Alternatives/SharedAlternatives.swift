@@ -21,7 +21,8 @@ package final class SharedAlternatives: Sendable {
   /// How long the network counts as the same.
   static let networkReadInterval = Duration.seconds(5)
 
-  private let network: @Sendable () -> Int?
+  /// Names the network that the client is in now; nil if it is not known.
+  let network: @Sendable () -> Int?
   private let state: Mutex<State>
 
   /// - Parameter network: A number that changes when the client comes into another network; nil if it cannot be told. Asked for
@@ -70,9 +71,6 @@ package final class SharedAlternatives: Sendable {
       listener.executor.execute { listener.opener?.alternativesDidChange() }
     }
   }
-
-  /// Names the network that the client is in now; nil if it is not known.
-  var currentNetwork: Int? { self.network() }
 
   func failed(_ origin: Origin, _ route: QUICRoute, onlyAtServer: Bool = false, now: Duration) {
     self.state.withLock { $0.memory.failed(origin, route, onlyAtServer: onlyAtServer, now: now) }

@@ -12,10 +12,6 @@ final class CallTracker {
     self.executor = executor
   }
 
-  func began(_ id: EndpointID) { self.loads.callBegan(id) }
-
-  func ended(_ id: EndpointID) { self.loads.callEnded(id) }
-
   /// A response's trailers may carry a load report (ORCA, gRFC A51).
   func received(_ metadata: Headers, named name: String, from id: EndpointID) {
     guard self.takesReportsOfCalls, let value = metadata.first(name), let bytes = Base64.decode(value),
@@ -45,7 +41,7 @@ final class TrackedCall: HTTPStream, HTTPStreamHandler {
     self.subchannel = subchannel
     self.tracker = tracker
     self.handler = handler
-    tracker.began(subchannel.id)
+    tracker.loads.callBegan(subchannel.id)
     self.stream = start(self)
   }
 
@@ -54,7 +50,7 @@ final class TrackedCall: HTTPStream, HTTPStreamHandler {
     guard let handler = self.handler.take() else { return nil }
     self.stream = nil
     if let isSuccess { self.subchannel.counters.callEnded(isSuccess: isSuccess) }
-    self.tracker.ended(self.subchannel.id)
+    self.tracker.loads.callEnded(self.subchannel.id)
     return handler
   }
 

@@ -55,10 +55,6 @@ final class WaitingStream: HTTPStream {
     self.queue = (owner, handle)
   }
 
-  var isWaiting: Bool {
-    if case .waiting = self.state { true } else { false }
-  }
-
   /// Goes on with the stream that `start` makes. False if the call was cancelled in the meantime.
   func start(_ start: (HTTPStreamRequest, any HTTPStreamHandler) -> any HTTPStream) -> Bool {
     guard case .waiting(let handler) = self.state else { return false }

@@ -228,7 +228,7 @@ final class AlternativesMemoryTests: XCTestCase {
     shared.learn(port: 443, of: self.origin, timeToLive: .seconds(1_000), now: .zero)
     XCTAssertEqual(shared.port(for: self.origin, at: self.server, now: .zero), 443)
     XCTAssertEqual(network.value, 0)
-    shared.failed(self.origin, self.route(network: shared.currentNetwork), now: .zero)
+    shared.failed(self.origin, self.route(network: shared.network()), now: .zero)
     XCTAssertNil(shared.port(for: self.origin, at: self.server, now: .zero))
     XCTAssertNil(shared.port(for: self.origin, at: self.server, now: .seconds(4)))
     XCTAssertEqual(network.value, 2)
