@@ -1,4 +1,4 @@
-/// A call that is under way, to cancel it with. Dropping it does not cancel.
+/// Cancels a call in flight. Dropping it does not cancel.
 ///
 /// A call fails with `internal` when nothing can end or continue it any more. This happens if an interceptor has
 /// released `proceed`, the call has no deadline, and no handle is left.

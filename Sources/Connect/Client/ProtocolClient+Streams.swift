@@ -64,7 +64,7 @@ extension ProtocolClient {
   /// - Parameters:
   ///   - method: The method to call. Its stream type must be ``StreamType/serverStream``; the client does not check this.
   ///   - request: The only message of the request, which ends after it.
-  ///   - options: What this call has of its own, such as headers and a timeout; see ``CallOptions``.
+  ///   - options: Override the client's configuration for this call, for example its timeout.
   ///   - demand: How many results may come before ``StreamHandle/request(_:)`` asks for more.
   ///   - onResult: Called on the call's executor, which for sockets is an event loop: it must not block. The
   ///     last result is `.complete`, and comes exactly once.
@@ -97,7 +97,7 @@ extension ProtocolClient {
   ///
   /// - Parameters:
   ///   - method: The method to call. Its stream type must be ``StreamType/clientStream``; the client does not check this.
-  ///   - options: What this call has of its own, such as headers and a timeout; see ``CallOptions``.
+  ///   - options: Override the client's configuration for this call, for example its timeout.
   ///   - completion: Called on the call's executor, which for sockets is an event loop: it must not block.
   /// - Returns: A handle to send with. Dropping it does not cancel.
   public func clientStream<Input, Output>(
@@ -113,7 +113,7 @@ extension ProtocolClient {
   ///
   /// - Parameters:
   ///   - method: The method to call. Its stream type must be ``StreamType/bidirectionalStream``; the client does not check this.
-  ///   - options: What this call has of its own, such as headers and a timeout; see ``CallOptions``.
+  ///   - options: Override the client's configuration for this call, for example its timeout.
   ///   - demand: How many results may come before ``StreamHandle/request(_:)`` asks for more.
   ///   - onResult: Called on the call's executor, which for sockets is an event loop: it must not block. The
   ///     last result is `.complete`, and comes exactly once.

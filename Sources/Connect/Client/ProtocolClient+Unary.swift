@@ -17,7 +17,7 @@ extension ProtocolClient {
   /// - Parameters:
   ///   - method: The method to call. Its stream type must be ``StreamType/unary``; the client does not check this.
   ///   - request: The request's message.
-  ///   - options: What this call has of its own, such as headers and a timeout; see ``CallOptions``.
+  ///   - options: Override the client's configuration for this call, for example its timeout.
   ///   - completion: Called on the call's executor, which for sockets is an event loop: it must not block.
   /// - Returns: A handle to cancel the call with. Dropping it does not.
   @discardableResult

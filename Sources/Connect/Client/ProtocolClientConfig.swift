@@ -40,8 +40,8 @@ public struct ProtocolClientConfig: Sendable {
   public var waitForReady: Bool
   /// When the ``logger`` warns of interceptors that hold calls up.
   public var hookWarnings: HookWarnings
-  /// Where the client logs what the errors of calls do not say. Examples are problems of its configuration or of a
-  /// service config, slow hooks, and the protocol that it has found. By default it logs nothing.
+  /// Logs what no call's error reports: problems of the client's configuration or of a service config, slow hooks, and
+  /// the protocol that was found. By default nothing is logged.
   public var logger: Logger
 
   /// A configuration for calls to `host`. All else has a default: the Connect protocol, protobuf's binary encoding, no
@@ -180,7 +180,7 @@ extension ProtocolClientConfig {
 
   private func append(_ factories: [InterceptorFactory], to interceptors: inout [CallHooks.Entry]) {
     for factory in factories {
-      // Asked in its place, so that it need not be copied.
+      // Appended before the check: a local variable would copy the entry.
       interceptors.append(CallHooks.Entry(factory(self)))
       if interceptors[interceptors.count - 1].isNone { interceptors.removeLast() }
     }

@@ -2,8 +2,8 @@ internal import DequeModule
 
 /// Hands a stream's results to whoever waits for them, and asks the call for one at a time.
 ///
-/// Most streams have one reader, and at most one result that it has not taken. What goes beyond that waits in an object
-/// that is made for it: a check of a queue costs more than all else here.
+/// Most streams have one reader and at most one result that waits, for which there are stored properties. Further ones
+/// wait in an object that is made on demand: a check of a queue would cost more than all other work here.
 ///
 /// Confined to the call's executor.
 final class ResultQueue {

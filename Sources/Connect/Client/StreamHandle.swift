@@ -1,5 +1,5 @@
-/// A stream that is under way and calls back: to send on, to ask for more results, and to cancel. Dropping it
-/// changes nothing.
+/// Controls a stream whose results go to a callback: sends messages, asks for more results, cancels. Dropping it does
+/// not cancel.
 public struct StreamHandle<Input: Sendable, Output: Sendable>: Sendable {
   let call: StreamCall
 

@@ -36,13 +36,13 @@ public struct ClientStream<Input: Sendable, Output: Sendable>: Sendable {
 
   /// Sends a message. Waits while the server does not take what was sent before.
   ///
-  /// - Throws: ``ConnectError`` if the message cannot be sent any more; how the call ended is what
-  ///   ``closeAndReceive()`` then gives.
+  /// - Throws: ``ConnectError`` if the message cannot be sent any more. ``closeAndReceive()`` then tells how the call
+  ///   ended.
   public nonisolated(nonsending) func send(_ message: Input) async throws(ConnectError) {
     try await self.session.call.send(MessageBox(message))
   }
 
-  /// Ends the request and waits for the response. Called again, also from another task, it gives the same response.
+  /// Ends the request and waits for the response. Further calls, also from other tasks, give the same response.
   public nonisolated(nonsending) func closeAndReceive() async -> ResponseMessage<Output> {
     ResponseMessage(await self.session.closeAndReceive())
   }
@@ -66,8 +66,8 @@ public struct BidirectionalStream<Input: Sendable, Output: Sendable>: Sendable {
 
   /// Sends a message. Waits while the server does not take what was sent before.
   ///
-  /// - Throws: ``ConnectError`` if the message cannot be sent any more; how the call ended is at the end of
-  ///   ``results``.
+  /// - Throws: ``ConnectError`` if the message cannot be sent any more. The end of ``results`` then tells how the call
+  ///   ended.
   public nonisolated(nonsending) func send(_ message: Input) async throws(ConnectError) {
     try await self.session.call.send(MessageBox(message))
   }

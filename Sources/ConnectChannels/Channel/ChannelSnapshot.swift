@@ -13,7 +13,7 @@ public struct ChannelSnapshot: Sendable, Hashable {
     public var isEjected: Bool
     /// Connections that take calls.
     public var connections: Int
-    /// Calls under way.
+    /// Calls in flight.
     public var calls: Int
     /// Calls since the endpoint was found.
     public var startedCalls: Int

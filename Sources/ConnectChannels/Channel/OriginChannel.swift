@@ -244,7 +244,7 @@ package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
     }
   }
 
-  /// Finishes what is under way, and after `limit` fails what is left. May be called from any thread, and again with
+  /// Lets calls finish, and after `limit` fails those that are left. May be called from any thread, and again with
   /// another limit; the earliest end counts.
   ///
   /// - Parameter done: Called once nothing is left.

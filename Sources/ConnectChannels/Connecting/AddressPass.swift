@@ -1,4 +1,4 @@
-/// One pass of an ``AddressRace`` over its addresses: the attempts under way, what comes after them, and the timer.
+/// One pass of an ``AddressRace`` over its addresses: the attempts in flight, the addresses that follow, and the timer.
 struct AddressPass: Sendable {
   /// How long an attempt may take.
   var timeLimit = Duration.zero
@@ -14,7 +14,7 @@ struct AddressPass: Sendable {
     self.attemptDelay = attemptDelay
   }
 
-  /// What to try from now on, beside the attempts under way.
+  /// What to try from now on, beside the attempts in flight.
   mutating func plan(_ addresses: some Sequence<EndpointAddress>) {
     self.untried = addresses.reversed()
   }

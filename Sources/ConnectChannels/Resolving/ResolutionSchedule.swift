@@ -39,7 +39,7 @@ package struct ResolutionSchedule<Update> {
   package private(set) var lastGood: Update?
   private var isResolving = false
   private var isStopped = false
-  /// Whether a resolution was asked for while another one was under way, whose answer may be older.
+  /// Whether a resolution was asked for while another one was in flight, whose answer may be older.
   private var isRequested = false
   private var lastStart: Duration?
   private var next: Duration?
@@ -125,7 +125,7 @@ package struct ResolutionSchedule<Update> {
     return now < next ? [.wake(at: next)] : self.resolve(now: now)
   }
 
-  /// The channel needs no addresses for now: it is idle, or shut down. The end of a resolution under way may
+  /// The channel needs no addresses for now: it is idle, or shut down. The end of a resolution in flight may
   /// still be reported.
   package mutating func stop() -> [Action] {
     self.isStopped = true

@@ -1,7 +1,7 @@
 public import Connect
 internal import Synchronization
 
-/// Sends what a call's context says of the request that it belongs to: its id, and its baggage.
+/// Sends the request id and the baggage of a call's context in the request's headers.
 ///
 /// ```swift
 /// let config = ProtocolClientConfig(
@@ -36,7 +36,7 @@ public final class ContextInterceptor: Interceptor, Sendable {
     /// `x-request-id`, made where there is none, and baggage.
     public static var defaults: Options { Options() }
 
-    /// What the ids of this process begin with: asking the system for each id would cost more than all else.
+    /// Seed the ids of this process: random bytes of the system for each id would cost more than all other work here.
     private static let seeds = (UInt64.random(in: .min ... .max), UInt64.random(in: .min ... .max))
     private static let count = Atomic<UInt64>(0)
 

@@ -23,7 +23,7 @@ public final class CircuitBreaker: Sendable {
     case halfOpen
   }
 
-  /// What has a separate circuit.
+  /// Which calls share a circuit.
   public enum Scope: Sendable, Hashable {
     /// Each server: all methods at one origin share a circuit.
     case host
@@ -33,11 +33,10 @@ public final class CircuitBreaker: Sendable {
 
   /// When circuits open and close.
   public struct Configuration: Sendable, Hashable {
-    /// What has a separate circuit: ``Scope/host`` by default.
+    /// Which calls share a circuit: by default those to a host (``Scope/host``).
     public var scope: Scope
-    /// The codes of errors that count as failures. Other answers of a server count as successes. Errors found on this side do
-    /// not count: cancellation, no place in a queue or too long a wait there, a failure by an interceptor further inside
-    /// before the call was sent.
+    /// The codes of errors that count as failures. Other answers of a server count as successes. Errors of calls that were
+    /// not sent do not count, such as a full queue or an error by an interceptor further inside. Nor does cancellation.
     public var failureCodes: Set<Code>
     /// The rate of failures, from 0 to 1, at which a circuit opens. With more than 1, or not-a-number, no circuit opens.
     public var failureRate: Double

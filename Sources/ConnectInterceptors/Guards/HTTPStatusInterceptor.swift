@@ -4,8 +4,8 @@ internal import NIOCore
 /// Fails unary calls whose response has an HTTP status that is not accepted.
 ///
 /// The protocols themselves refuse any status but 200, and 304 unless the request had `if-none-match`. Errors that a server
-/// sent as such keep their code, whatever the status. So this is for responses of the network or of another interceptor
-/// whose status a service does not want, 304 among them.
+/// sent as such keep their code, whatever the status. Use this interceptor for statuses that a service does not want,
+/// such as 304, or that another interceptor gives.
 public final class HTTPStatusInterceptor: Interceptor, Sendable {
   private let accepted: Set<Int>
 

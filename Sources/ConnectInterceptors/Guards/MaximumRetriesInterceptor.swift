@@ -1,8 +1,8 @@
 public import Connect
 internal import NIOCore
 
-/// Bounds the retries of a call, whichever interceptor asks for them: for a method or a call that may have fewer retries
-/// than the client's cap allows.
+/// Bounds the retries of a call, whichever interceptor asks for them. Use it where a method or a call may have fewer
+/// retries than the client's cap allows.
 ///
 /// ```swift
 /// let options = CallOptions(interceptors: [{ _ in MaximumRetriesInterceptor(1) }])

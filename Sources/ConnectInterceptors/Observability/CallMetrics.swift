@@ -26,8 +26,8 @@ public final class CallMetrics: Sendable {
     public var includesServer: Bool
     /// Further dimensions, the same for all calls.
     public var dimensions: [(name: String, value: String)]
-    /// For how many different methods, each at one server, there are timers; calls of others are recorded with
-    /// `_OTHER` as `rpc.method` and without a server. Bounds memory, here and in the backend.
+    /// How many pairs of a method and a server have timers. Calls of further pairs are recorded with `_OTHER` as
+    /// `rpc.method` and without a server. Bounds memory, here and in the backend.
     public var maximumMethods: Int
 
     /// Options as given; what is left out is as in ``defaults``.

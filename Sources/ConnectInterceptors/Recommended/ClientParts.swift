@@ -62,8 +62,8 @@ extension [InterceptorFactory] {
   /// 5. The cache, outside of retries. Only a call's last error lets a stale response stand in, and headers that retries add
   ///    are no part of the key.
   /// 6. Retries, outside of what counts and bounds attempts. Each attempt counts for the circuit breaker, and an open circuit
-  ///    ends retries. A call that waits for its next attempt takes no place in the concurrency limit.
-  /// 8. The attempt's span, which so covers what goes to the network, and nothing else; its context goes to the server.
+  ///    ends retries. A call that waits for its next attempt has no permit of the concurrency limiter.
+  /// 7. The attempt's span, which covers only what goes to the network; its context goes to the server.
   ///
   /// Metrics, log and traces without a backend are left out: set the backends up before this is called.
   ///

@@ -20,7 +20,7 @@ final class HookSession: Sendable {
   typealias Start = (DriverSetup, _ request: (any Sendable)?, HookRecord?) -> DriverCall
   typealias MetricsHook = (HTTPMetrics, Proceed<HTTPMetrics>) -> Void
 
-  /// The call that is under way. Confined to the driver's executor.
+  /// The call in flight. Confined to the driver's executor.
   private final class Current {
     let start: Start
     let metricsHook: () -> MetricsHook?
