@@ -123,7 +123,7 @@ final class Attempt: HTTPStreamHandler {
     )
     if let meter = replaced?.meter.take() {
       self.meter = meter
-    } else if !attempts.metrics.hooks.isEmpty {
+    } else if !attempts.metricsHooks.isEmpty {
       self.meter = AttemptMeter(attempts, on: call.executor)
     }
     self.response = plan.environment.makeDecoder(
@@ -291,8 +291,7 @@ final class Attempt: HTTPStreamHandler {
     self.stream = nil
     // Metrics hooks run later: a hook that ends the call would otherwise re-enter the caller of this function.
     guard !isReplaced else { return }
-    self.meter?.count(sent: self.traffic.requestBodyBytes, received: self.traffic.responseBodyBytes)
-    self.meter.take()?.finishLater(self.attempts, self.call)
+    self.meter.take()?.finishLater(self.traffic, self.attempts, self.call)
   }
 
   /// Ends the attempt with an error that did not come from the transport.
@@ -309,8 +308,7 @@ final class Attempt: HTTPStreamHandler {
   private func endOnWire() {
     self.phase = .ended
     self.stream = nil
-    self.meter?.count(sent: self.traffic.requestBodyBytes, received: self.traffic.responseBodyBytes)
-    self.meter.take()?.finish(self.call)
+    self.meter.take()?.finish(self.traffic, self.call)
     if self.phase == .ended { self.call.pump() }
   }
 
@@ -376,10 +374,13 @@ final class Attempt: HTTPStreamHandler {
     {
       return
     }
+    // Moved out and back, so that each exclusive access to the variable ends at once.
+    var retry = self.traffic.transparentRetry
     if failure.isUnprocessed, var sent = self.sent,
       failure.keepsTransparentRetry || !failure.error.isFinal,
-      self.traffic.transparentRetry.take(from: self.attempts, after: failure)
+      retry.take(from: self.attempts, after: failure)
     {
+      self.traffic.transparentRetry = retry
       // What a server did not take as early data must not be sent as early data again (RFC 8470, section 5.2).
       sent.head.hasNoSideEffects = false
       if self.start(.sent(sent)) { self.call.pump() }

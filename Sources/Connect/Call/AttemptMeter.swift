@@ -10,7 +10,7 @@ struct AttemptMeter {
 
   /// A meter for the attempt that was started last.
   init(_ attempts: Attempts, on executor: any CallExecutor) {
-    self.report = MetricsReport(HTTPMetrics.Values(attempt: attempts.number), for: attempts.metrics.hooks)
+    self.report = MetricsReport(HTTPMetrics.Values(attempt: attempts.number), for: attempts.metricsHooks)
     self.startTime = executor.now
     self.readsEncodings = attempts.plan.isExplained
   }
@@ -30,27 +30,27 @@ struct AttemptMeter {
     if self.readsEncodings { self.report.metrics.responseEncoding = head.headers.announcedEncoding }
   }
 
-  /// The bytes of the bodies, once the attempt is over.
-  func count(sent: Int, received: Int) {
-    self.report.metrics.requestBodyBytes = sent
-    self.report.metrics.responseBodyBytes = received
-  }
-
   /// Gives the metrics to the hooks.
-  func finish(_ call: Call) {
-    self.report.metrics.duration = self.elapsed(call)
+  func finish(_ traffic: Attempt.Traffic, _ call: Call) {
+    self.complete(with: traffic, call)
     self.report.pass(call)
   }
 
   /// Gives the current metrics to the hooks, in a later job of the executor.
-  func finishLater(_ attempts: Attempts, _ call: Call) {
-    self.report.metrics.duration = self.elapsed(call)
-    attempts.metrics.pendingCount += 1
+  func finishLater(_ traffic: Attempt.Traffic, _ attempts: Attempts, _ call: Call) {
+    self.complete(with: traffic, call)
+    attempts.pendingMetrics += 1
     let here = Confined((self.report, attempts), to: call.executor)
     call.executor.execute {
-      here.value.1.metrics.pendingCount -= 1
+      here.value.1.pendingMetrics -= 1
       here.value.0.pass(call)
     }
+  }
+
+  private func complete(with traffic: Attempt.Traffic, _ call: Call) {
+    self.report.metrics.requestBodyBytes = traffic.requestBodyBytes
+    self.report.metrics.responseBodyBytes = traffic.responseBodyBytes
+    self.report.metrics.duration = self.elapsed(call)
   }
 
   private func elapsed(_ call: Call) -> Duration { call.executor.now - self.startTime }

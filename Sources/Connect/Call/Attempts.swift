@@ -24,8 +24,10 @@ final class Attempts {
   /// Whether hooks are being told of the call's end. They can neither retry nor end the call then.
   var isEnding = false
 
-  /// The hooks for metrics.
-  var metrics = MetricsHooks()
+  /// The hooks for metrics, outermost first.
+  var metricsHooks: [MetricsReport.Hook] = []
+  /// Abandoned attempts whose metrics hooks have not run yet. The call's end is reported after these hooks.
+  var pendingMetrics = 0
   /// How many attempts went to the network.
   private var sentCount = 0
   /// Whether call hooks need the summary of the last attempt.
@@ -175,7 +177,7 @@ final class Attempts {
       timer.cancel()
     }
     self.drop()
-    self.metrics.hooks = []
+    self.metricsHooks = []
   }
 
   // MARK: What hooks are told

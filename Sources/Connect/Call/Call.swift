@@ -224,7 +224,7 @@ final class Call: Cancellable, @unchecked Sendable {
     let outcome = known ?? self.side.outcome(of: end, after: self.attempts)
     if hooks.isAsking {
       hooks.outcomeInAsking = outcome
-    } else if self.mayEndInHook || self.attempts.metrics.pendingCount > 0 {
+    } else if self.mayEndInHook || self.attempts.pendingMetrics > 0 {
       let here = Confined((self.release(hooks), outcome), to: self.executor)
       self.executor.execute { here.value.0?.tell(here.value.1) }
     } else {

@@ -39,7 +39,7 @@ final class MetricsReport {
         hook.function(metrics, Proceed(visit))
       }
       guard visit.hookReturned(), case .metrics(let passed) = visit.takeAction() else {
-        call.attempts.metrics.wait(for: visit, in: self)
+        pipeline.keep(self, for: visit)
         // The hook may hold its `proceed`, and thereby the call.
         self.hooks.removeSubrange(self.remaining...)
         return
@@ -48,23 +48,5 @@ final class MetricsReport {
       metrics = passed
     }
     self.hooks = []
-  }
-}
-
-/// The hooks of a call that want the metrics of its attempts.
-struct MetricsHooks {
-  /// Outermost first.
-  var hooks: [MetricsReport.Hook] = []
-  /// Abandoned attempts whose hooks have not run yet. The call's end is reported after these hooks.
-  var pendingCount = 0
-  /// The reports whose hook has not passed the metrics on yet, by the number of its visit.
-  private var waiting: [Int: MetricsReport] = [:]
-
-  /// A hook has returned without having passed the metrics on.
-  mutating func wait(for visit: Visit, in report: MetricsReport) { self.waiting[visit.number] = report }
-
-  /// The report that waits for this visit's hook.
-  mutating func takeReport(of visit: Visit) -> MetricsReport? {
-    self.waiting.isEmpty ? nil : self.waiting.removeValue(forKey: visit.number)
   }
 }

@@ -149,7 +149,7 @@ private struct BuiltStages {
   }
 
   consuming func finish(_ pipeline: Pipeline, _ attempts: Attempts) {
-    if !self.metrics.isEmpty { attempts.metrics.hooks = self.metrics }
+    if !self.metrics.isEmpty { attempts.metricsHooks = self.metrics }
     if !self.stages.isEmpty { pipeline.begin(with: self.stages, codec: self.codec) }
   }
 }

@@ -33,11 +33,10 @@ extension HTTP2Session {
     guard let stream = self.stream(streamID), stream.handler != nil else { return }
     stream.unconsumed += count
     let bytes: ByteBuffer
-    if let start = self.input.start,
-      let slice = self.input.buffer.getSlice(
-        at: self.input.buffer.readerIndex + (data - start),
-        length: count
-      )
+    // Read once, since an access that spans a call would be checked at run time.
+    let input = self.input
+    if let start = input.start,
+      let slice = input.buffer.getSlice(at: input.buffer.readerIndex + (data - start), length: count)
     {
       bytes = slice
     } else {

@@ -66,8 +66,9 @@ final class HTTP2Session {
     guard let handle = self.handle else { return false }
     self.input.buffer = bytes
     let result = bytes.withUnsafeReadableBytes { bytes in
-      self.input.start = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
-      return nghttp2_session_mem_recv(handle.pointer, self.input.start, bytes.count)
+      let start = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
+      self.input.start = start
+      return nghttp2_session_mem_recv(handle.pointer, start, bytes.count)
     }
     self.input = (ByteBuffer(), nil)
     return self.check(result)
