@@ -7,7 +7,7 @@ extension Call: VisitHost {
   func hookDid(_ action: HookAction, _ visit: Visit) {
     if case .metrics = visit.place, !visit.isOnStack {
       guard case .metrics(let metrics) = action else { return }
-      self.pipeline.takeReport(of: visit)?.pass(metrics, self)
+      (visit.report.take() as? MetricsReport)?.pass(metrics, self)
     } else if self.isOver || visit.isOnStack {
       let what = self.isOver ? "the call is over" : "a hook that has proceeded before"
       self.plan.logger.logIgnored(what, of: self.plan.info)

@@ -3,8 +3,9 @@
 ///
 /// A hook that proceeds before it returns costs a mark or two here. Only where a part has to wait, there is a window.
 ///
-/// It calls no other code, and does not look into messages, so it is tested without a call. It returns the parts that it gives up. They are to be
-/// released where no access is in progress, since a release may run user code that re-enters this object.
+/// It calls no other code, and does not look into messages, so it is tested without a call. It returns the parts that it
+/// gives up. They are to be released where no access is in progress, since a release may run user code that re-enters this
+/// object.
 class HookStates {
   /// The parts that wait at one stage.
   struct Waiting {

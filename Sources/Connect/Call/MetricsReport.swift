@@ -39,8 +39,8 @@ final class MetricsReport {
         hook.function(metrics, Proceed(visit))
       }
       guard visit.hookReturned(), case .metrics(let passed) = visit.takeAction() else {
-        pipeline.keep(self, for: visit)
-        // The hook may hold its `proceed`, and thereby the call.
+        visit.report = self
+        // The hook may hold its `proceed`, and thereby this report.
         self.hooks.removeSubrange(self.remaining...)
         return
       }

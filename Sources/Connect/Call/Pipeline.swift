@@ -25,8 +25,6 @@ final class Pipeline: PipelineOrder {
   /// A visit that nobody uses any more, for the next hook.
   private var spareVisit: Visit?
   private var lastNumber = 0
-  /// The reports whose hook has not passed the metrics on yet, by the number of its visit.
-  private var waitingReports: [Int: MetricsReport]?
   /// The error of the attempt that a hook abandoned last.
   var retryCause: ConnectError?
 
@@ -148,20 +146,6 @@ final class Pipeline: PipelineOrder {
 
   /// Releases the call until the next hook.
   func restVisit() { self.spareVisit?.rest() }
-
-  /// A metrics hook has returned without having passed the metrics on.
-  func keep(_ report: MetricsReport, for visit: Visit) {
-    var reports = self.waitingReports ?? [:]
-    reports[visit.number] = report
-    self.waitingReports = reports
-  }
-
-  /// The report that waits for this visit's hook.
-  func takeReport(of visit: Visit) -> MetricsReport? {
-    var reports = self.waitingReports
-    defer { self.waitingReports = reports }
-    return reports?.removeValue(forKey: visit.number)
-  }
 
   // MARK: Attempts
 

@@ -146,13 +146,13 @@ struct RequestFlow {
     let mayPass = self.mayPass(at: index)
     if part.hasHead { self.order.holdHead(at: index) }
     var visit = self.pipeline.makeVisit(at: .request(index), self.call)
-    if self.call.plan.inheritance == nil {
-      functions.call(form, with: part, visit)
+    if let inheritance = self.call.plan.inheritance {
+      self.call(functions, form, with: part, visit, inheritance)
     } else {
-      self.callBound(functions, form, with: part, visit)
+      functions.call(form, with: part, visit)
     }
-    guard mayPass, visit.hookReturned(), !self.call.isOver, let sent = visit.takeSent() else {
-      return self.didReturn(visit, given: part, form, at: index, mayPass: mayPass)
+    guard mayPass, visit.hookReturned(), !self.call.isOver, let sent = visit.sent.take() else {
+      return self.didReturn(&visit, given: part, form, at: index, mayPass: mayPass)
     }
     self.pipeline.keep(&visit)
     return self.order.passed(sent, inPlaceOf: part, at: index, form)
@@ -160,13 +160,14 @@ struct RequestFlow {
 
   // Not inlined, here and below: what is rare makes what is frequent slower.
   @inline(never)
-  private func callBound(
+  private func call(
     _ functions: HookFunctions,
     _ form: Stage.Form,
     with part: RequestPart,
-    _ visit: Visit
+    _ visit: Visit,
+    _ inheritance: Inheritance
   ) {
-    self.call.plan.inheritance.bind(part.head?.context, of: functions.interceptor) {
+    inheritance.bind(part.head?.context, of: functions.interceptor) {
       functions.call(form, with: part, visit)
     }
   }
@@ -174,21 +175,24 @@ struct RequestFlow {
   /// The hook has returned, and has perhaps not passed a part on.
   @inline(never)
   private func didReturn(
-    _ visit: Visit,
+    _ visit: inout Visit,
     given part: RequestPart,
     _ form: Stage.Form,
     at index: Int,
     mayPass: Bool
   ) -> RequestPart? {
+    let hasProceeded = visit.hookReturned()
     guard !self.call.isOver else { return nil }
-    guard visit.hookReturned() else {
+    guard hasProceeded else {
       visit.isArmed = true
       self.order.wait(part, at: index, as: visit.number)
       self.order.active.mayKeep(at: index)
       HoldWatch.hookWaits(in: self.call)
       return nil
     }
-    let step = self.order.didReturn(visit.takeAction(), given: part, at: index, form, mayPass: mayPass)
+    let action = visit.takeAction()
+    self.pipeline.keep(&visit)
+    let step = self.order.didReturn(action, given: part, at: index, form, mayPass: mayPass)
     return self.follow(step, at: index)
   }
 
@@ -209,19 +213,14 @@ struct RequestFlow {
   ) -> RequestPart? {
     if kinds.contains(.headUpdate) {
       self.order.holdHead(at: index)
-      let failure = self.update(&part, by: functions, form)
+      let failure = self.call.plan.inheritance.bind(part.head?.context, of: functions.interceptor) {
+        functions.update(form, &part)
+      }
       guard !self.call.isOver else { return nil }
       if let failure { return self.follow(.failed(failure, as: form), at: index) }
     }
     let mayPass = self.mayPass(at: index)
     return self.follow(self.order.pass(consume part, at: index, mayPass: mayPass), at: index)
-  }
-
-  private func update(_ part: inout RequestPart, by functions: HookFunctions, _ form: Stage.Form)
-    -> ConnectError?
-  {
-    guard let inheritance = self.call.plan.inheritance else { return functions.update(form, &part) }
-    return inheritance.bind(part.head?.context, of: functions.interceptor) { functions.update(form, &part) }
   }
 
   /// - Returns: What goes on inwards; nil if nothing does for now.

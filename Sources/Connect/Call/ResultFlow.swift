@@ -155,15 +155,15 @@ struct ResultFlow {
     guard self.order.accept(result, at: index) else { return nil }
     let mayPass = self.mayPass(at: index)
     var visit = self.pipeline.makeVisit(at: .result(index), self.call)
-    if self.call.plan.inheritance == nil {
-      functions.call(form, with: result, visit)
+    if let inheritance = self.call.plan.inheritance {
+      self.call(functions, form, with: result, visit, inheritance)
     } else {
-      self.callBound(functions, form, with: result, visit)
+      functions.call(form, with: result, visit)
     }
     guard mayPass, visit.hookReturned(), !self.call.isOver,
       let received = visit.takeReceived(ifEnd: result.isEnd)
     else {
-      return self.didReturn(visit, given: result, form, at: index, mayPass: mayPass)
+      return self.didReturn(&visit, given: result, form, at: index, mayPass: mayPass)
     }
     self.pipeline.keep(&visit)
     return self.order.passed(received, at: index, form)
@@ -171,29 +171,28 @@ struct ResultFlow {
 
   // Not inlined, here and below: what is rare makes what is frequent slower.
   @inline(never)
-  private func callBound(
+  private func call(
     _ functions: HookFunctions,
     _ form: Stage.Form,
     with result: ResultPart,
-    _ visit: Visit
+    _ visit: Visit,
+    _ inheritance: Inheritance
   ) {
-    self.call.plan.inheritance.bind(nil, of: functions.interceptor) {
-      functions.call(form, with: result, visit)
-    }
+    inheritance.bind(nil, of: functions.interceptor) { functions.call(form, with: result, visit) }
   }
 
   /// The hook has returned, and has perhaps not passed a result on.
   @inline(never)
   private func didReturn(
-    _ visit: Visit,
+    _ visit: inout Visit,
     given result: ResultPart,
     _ form: Stage.Form,
     at index: Int,
     mayPass: Bool
   ) -> ResultPart? {
+    let (number, hasProceeded) = (visit.number, visit.hookReturned())
     guard !self.call.isOver else { return nil }
-    let number = visit.number
-    guard visit.hookReturned() else {
+    guard hasProceeded else {
       visit.isArmed = true
       self.order.active.mayKeep(at: index)
       self.order.wait(result, at: index, as: number)
@@ -230,7 +229,9 @@ struct ResultFlow {
     let mayPass = self.mayPass(at: index)
     if kinds.contains(.resultUpdate) {
       let given = copy result
-      let decision = self.update(&result, by: functions, form)
+      let decision = self.call.plan.inheritance.bind(nil, of: functions.interceptor) {
+        functions.update(form, &result)
+      }
       guard !self.call.isOver else { return nil }
       if case .retry(let delay) = decision {
         // There is no visit; no visit has the number 0.
@@ -240,13 +241,6 @@ struct ResultFlow {
       }
     }
     return self.follow(self.order.pass(result, at: index, mayPass: mayPass), at: index, 0)
-  }
-
-  private func update(_ result: inout ResultPart, by functions: HookFunctions, _ form: Stage.Form)
-    -> ResponseDecision
-  {
-    guard let inheritance = self.call.plan.inheritance else { return functions.update(form, &result) }
-    return inheritance.bind(nil, of: functions.interceptor) { functions.update(form, &result) }
   }
 
   /// A hook has proceeded after it had returned.

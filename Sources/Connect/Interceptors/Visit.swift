@@ -30,8 +30,11 @@ final class Visit: @unchecked Sendable {
   private(set) var isOnStack = true
   /// Whether the call waits for the hook, which has returned without having proceeded.
   var isArmed = false
-  /// What the hook has done, before it returned: at most one of three.
-  private var sent: RequestPart?
+  /// Of a metrics hook that has returned without having proceeded: the report that continues then. Nobody else has it, so that
+  /// it goes with the last copy of `proceed`.
+  var report: AnyObject?
+  /// What the hook has done, before it returned: at most one of three. The part of the request that it has passed on:
+  var sent: RequestPart?
   private var received: ResultPart?
   private var otherAction: HookAction?
   private var hasActed = false
@@ -72,6 +75,7 @@ final class Visit: @unchecked Sendable {
   /// Prepares the visit for another hook. Nobody else has the visit.
   @inline(__always)
   func renew(_ number: Int, at place: Place, of host: any VisitHost) {
+    assert(!self.isArmed && self.sent == nil && self.received == nil && self.otherAction == nil)
     if self.host == nil { self.host = host }
     self.place = place
     self.number = number
@@ -92,10 +96,6 @@ final class Visit: @unchecked Sendable {
     self.isOnStack = false
     return self.hasActed
   }
-
-  /// The part of the request that the hook has passed on; nil if it has done something else.
-  @inline(__always)
-  func takeSent() -> RequestPart? { self.sent.take() }
 
   /// The part of the response that the hook has passed on; nil if it has done something else, or has passed on a part of
   /// another kind.

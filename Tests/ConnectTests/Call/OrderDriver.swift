@@ -133,6 +133,8 @@ final class OrderDriver {
       if part.hasHead { states.holdHead(at: index) }
       switch self.onRequest(index, part) {
       case .none: step = states.pass(part, at: index, mayPass: mayPass)
+      case .does(.send(let sent)) where mayPass:
+        step = .pass(states.passed(sent, inPlaceOf: part, at: index, self.form(at: index)))
       case .does(let action):
         step = states.didReturn(action, given: part, at: index, self.form(at: index), mayPass: mayPass)
       case .waits:
@@ -198,6 +200,8 @@ final class OrderDriver {
       var number = 0
       switch self.onResult(index, result) {
       case .none: step = states.pass(result, at: index, mayPass: mayPass)
+      case .does(.receive(let received)) where mayPass && received.isEnd == result.isEnd:
+        step = .pass(states.passed(received, at: index, self.form(at: index)))
       case .does(let action):
         let visit = self.takeNumber()
         if case .retry = action { number = visit }

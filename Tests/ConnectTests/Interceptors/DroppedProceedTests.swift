@@ -214,6 +214,20 @@ final class DroppedProceedTests: XCTestCase {
 
   /// An interceptor that keeps every `proceed` of one kind of hook, called or not, lives no longer than its call.
   func testNoHookLeaksItsCall() async {
+    await self.checkThatNoHookLeaksItsCall(inside: [])
+  }
+
+  /// The metrics of an attempt go no further than to a hook that lets go of them. What was to come then is released, too.
+  func testMetricsThatDoNotGoOnLeakNoCall() async {
+    let dropping = TestInterceptor.make { interceptor in
+      interceptor.unaryBytes = UnaryFunction(responseMetricsFunction: { _, _ in })
+      interceptor.streamBytes = StreamFunction(responseMetricsFunction: { _, _ in })
+    }
+    await self.checkThatNoHookLeaksItsCall(inside: [dropping])
+  }
+
+  /// - Parameter inner: Interceptors inside of the one that keeps what it gets.
+  private func checkThatNoHookLeaksItsCall(inside inner: [InterceptorFactory]) async {
     for mode in KeepingHooksInterceptor.Mode.allCases {
       for hook in KeepingHooksInterceptor.Hook.allCases {
         let weak = Box(WeakBox<KeepingHooksInterceptor>())
@@ -232,7 +246,7 @@ final class DroppedProceedTests: XCTestCase {
               weak.value = WeakBox(interceptor)
               return interceptor
             }
-          ],
+          ] + inner,
           timeout: .seconds(1)
         )
         if hook.isStream {
