@@ -37,9 +37,7 @@ class HookStates {
   func begin(withStages count: Int) { self.marks = [UInt8](repeating: 0, count: count) }
 
   /// What waits at a stage.
-  subscript(index: Int) -> Waiting {
-    get { self.waiting.isEmpty ? Waiting() : self.waiting[index] }
-  }
+  subscript(index: Int) -> Waiting { self.waiting.isEmpty ? Waiting() : self.waiting[index] }
 
   private func mark(_ mark: UInt8, at index: Int) {
     // Moved out and back, so that each exclusive access to the variable ends at once.

@@ -3,7 +3,7 @@ internal import DequeModule
 /// Decides in which order a call's parts pass its stages. It also decides where a new attempt starts, and what an
 /// answer or the end of a stream abandons. ``HookStates`` decide which parts wait at a stage.
 ///
-/// It is an object of ``HookStates``: a call has one object for both. It calls no hooks, and does not look into messages.
+/// It is the call's ``HookStates``, too, which saves an object. It calls no hooks, and does not look into messages.
 /// Stages are counted from the outermost one; the codec is a stage, too. A unary call is a stream of one part in each
 /// direction.
 ///

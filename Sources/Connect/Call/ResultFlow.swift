@@ -199,14 +199,9 @@ struct ResultFlow {
       HoldWatch.hookWaits(in: self.call)
       return nil
     }
-    let step = self.order.didReturn(
-      visit.takeAction(),
-      given: result,
-      number,
-      at: index,
-      form,
-      mayPass: mayPass
-    )
+    let action = visit.takeAction()
+    self.pipeline.keep(&visit)
+    let step = self.order.didReturn(action, given: result, number, at: index, form, mayPass: mayPass)
     return self.follow(step, at: index, number)
   }
 

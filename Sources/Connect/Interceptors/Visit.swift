@@ -33,10 +33,13 @@ final class Visit: @unchecked Sendable {
   /// Of a metrics hook that has returned without having proceeded: the report that continues then. Nobody else has it, so that
   /// it goes with the last copy of `proceed`.
   var report: AnyObject?
-  /// What the hook has done, before it returned: at most one of three. The part of the request that it has passed on:
+  /// The part of the request that the hook has passed on before it returned. Of this and the next two, at most one is set.
   var sent: RequestPart?
+  /// The part of the response that the hook has passed on before it returned.
   private var received: ResultPart?
+  /// What else the hook has done before it returned.
   private var otherAction: HookAction?
+  /// Whether the hook has proceeded before it returned.
   private var hasActed = false
   /// Whether a copy was called on another thread, or after the hook had returned.
   private let isUsed = Atomic(false)
