@@ -119,10 +119,9 @@ final class AsyncStreamStage: AsyncStage {
     HoldWatch.hookWaits(in: call)
   }
 
-  func isCurrent(_ run: AsyncStreamRun) -> Bool { self.run === run }
-
-  func isCurrent(_ next: AsyncStreamNext, of run: AsyncStreamRun) -> Bool {
-    self.run === run && run.next === next && !next.hasEnded
+  /// - Parameter next: Has to be current, too, if it is given.
+  func isCurrent(_ run: AsyncStreamRun, _ next: AsyncStreamNext? = nil) -> Bool {
+    self.run === run && next.map { run.next === $0 && !$0.hasEnded } ?? true
   }
 
   /// Passes a result of the body outwards.
@@ -138,6 +137,17 @@ final class AsyncStreamStage: AsyncStage {
     run.isClosed = true
     run.next.take()?.cancel()
     self.perform(of: run) { $0.close(insideOf: self.index, cuttingAt: self.index, run.call) }
+  }
+
+  /// Starts the attempt that the body asks for instead of a result.
+  func retry(_ retry: RetryRequest, of run: AsyncStreamRun) {
+    guard self.run === run, !run.isClosed else { return }
+    let call = run.call
+    self.perform(of: run) { pipeline in
+      pipeline.retryCause = run.lastError
+      if !run.hasPassedOut, run.results.isEmpty, pipeline.retry(retry, at: self.index, call) { return }
+      self.pass(.failed(run.lastError ?? .retriesUsedUp(call.plan.info)), of: run)
+    }
   }
 
   /// Tells the body when a result is wanted.
@@ -211,7 +221,7 @@ final class AsyncStreamStage: AsyncStage {
   }
 
   func send(_ part: RequestPart, _ next: AsyncStreamNext, of run: AsyncStreamRun, _ mailbox: Mailbox<Void>) {
-    guard self.isCurrent(next, of: run) else {
+    guard self.isCurrent(run, next) else {
       mailbox.post(.failure(CancellationError()))
       return
     }
@@ -223,9 +233,9 @@ final class AsyncStreamStage: AsyncStage {
 
   /// The messages that were given to `next` have ended with an error.
   func failRequest(_ error: ConnectError, _ next: AsyncStreamNext, of run: AsyncStreamRun) {
-    guard self.isCurrent(next, of: run) else { return }
+    guard self.isCurrent(run, next) else { return }
     self.perform(of: run) { pipeline in
-      guard self.isCurrent(next, of: run) else { return }
+      guard self.isCurrent(run, next) else { return }
       pipeline.answer(at: self.index + 1, with: [.failed(error)], run.call)
     }
   }
@@ -246,7 +256,7 @@ final class AsyncStreamStage: AsyncStage {
 
   /// The task that reads the results was cancelled: the attempt is abandoned.
   func giveUp(_ next: AsyncStreamNext, of run: AsyncStreamRun) {
-    guard self.isCurrent(next, of: run) else { return }
+    guard self.isCurrent(run, next) else { return }
     next.cancel()
     self.perform(of: run) { pipeline in
       if run.next === next { pipeline.close(insideOf: self.index, cuttingAt: self.index + 1, run.call) }

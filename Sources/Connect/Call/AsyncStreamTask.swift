@@ -26,6 +26,8 @@ struct AsyncStreamTask: Sendable {
           isComplete = result.isEnd
           self.perform { $0.pass(result, of: $1) }
         }
+      } catch let retry as RetryRequest {
+        self.perform { $0.retry(retry, of: $1) }
       } catch {
         let error = ConnectError(error)
         self.perform { $0.pass(.failed(error), of: $1) }
@@ -63,7 +65,7 @@ struct AsyncStreamTask: Sendable {
     }
     sender.start(on: self.executor)
     self.perform {
-      if $0.isCurrent(next.value, of: $1) { next.value.sender = sender } else { sender.cancel() }
+      if $0.isCurrent($1, next.value) { next.value.sender = sender } else { sender.cancel() }
     }
     return Stage.Results {
       {

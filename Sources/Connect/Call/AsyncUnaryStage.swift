@@ -70,16 +70,18 @@ final class AsyncUnaryStage: AsyncStage {
       try await Mailbox<ResultPart>(executor: executor).value(for: Next(here: here, request: request))
     }
     let job = Job {
-      let response: ResultPart
+      let outcome: Result<ResultPart, RetryRequest>
       do {
-        response = try await body(part, next)
+        outcome = .success(try await body(part, next))
+      } catch let retry as RetryRequest {
+        outcome = .failure(retry)
       } catch {
-        response = form.failure(ConnectError(error))
+        outcome = .success(form.failure(ConnectError(error)))
       }
       if executor.isCurrent {
-        here.value.stage.finish(here.value.run, with: response)
+        here.value.stage.finish(here.value.run, with: outcome)
       } else {
-        executor.execute { here.value.stage.finish(here.value.run, with: response) }
+        executor.execute { here.value.stage.finish(here.value.run, with: outcome) }
       }
     }
     run.job = job
@@ -177,16 +179,36 @@ final class AsyncUnaryStage: AsyncStage {
     mailbox.cancel()
   }
 
-  private func finish(_ run: Run, with response: ResultPart) {
+  private func finish(_ run: Run, with outcome: Result<ResultPart, RetryRequest>) {
     guard self.run === run else { return }
     run.job = nil
     if let mailbox = run.pendingNext.take() {
       self.giveUpInside(of: run)
       mailbox.post(.failure(CancellationError()))
     }
+    switch outcome {
+    case .success(let response): self.pass(response, of: run)
+    case .failure(let retry): self.retry(retry, of: run)
+    }
+  }
+
+  private func pass(_ response: ResultPart, of run: Run) {
     run.result = response
     run.call.pipeline.active.mayKeep(at: self.index)
     run.call.pump()
+  }
+
+  private func retry(_ retry: RetryRequest, of run: Run) {
+    let call = run.call
+    call.pipeline.perform(call) { pipeline in
+      guard self.run === run else { return }
+      pipeline.retryCause = run.lastResponse?.error
+      guard !pipeline.retry(retry, at: self.index, call) else { return }
+      self.pass(
+        run.lastResponse ?? self.form.failure(.retriesUsedUp(call.plan.info)),
+        of: run
+      )
+    }
   }
 
   private func giveUpInside(of run: Run) {

@@ -128,8 +128,9 @@ final class Attempt: HTTPStreamHandler {
     }
     self.response = plan.environment.makeDecoder(
       contentType: request.contentType,
-      streamType: plan.info.streamType,
-      maximumMessageSize: plan.rules?.method.maximumResponseMessageSize ?? .max
+      method: plan.info,
+      maximumMessageSize: plan.rules?.method.maximumResponseMessageSize ?? .max,
+      isParsed: plan.parser != nil && plan.isUnary
     )
   }
 

@@ -129,7 +129,7 @@ final class Attempts {
 
   var running: Attempt? { self.only }
 
-  var httpStatus: Int? { self.only?.response.head?.status }
+  var responseHead: HTTPResponseHead? { self.only?.response.head }
 
   /// An attempt may have results.
   func hasResults(_ attempt: Attempt, _ call: Call) {
@@ -149,8 +149,8 @@ final class Attempts {
     }
     self.drop()
     self.note(attempt)
-    // Without byte hooks, no `HTTPResponse` is needed.
-    if !forByteHooks, case .success(.bytes(let bytes)) = collected.result {
+    // Without byte hooks and a parser, no `HTTPResponse` is needed.
+    if !forByteHooks, self.plan.parser == nil, case .success(.bytes(let bytes)) = collected.result {
       return .whole(self.plan.decode(bytes, collected.headers, collected.trailers, 200))
     }
     return .wholeBytes(attempt.response.makeResponse(collected, to: attempt.request))

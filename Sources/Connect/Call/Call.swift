@@ -14,7 +14,7 @@ final class Call: Cancellable, @unchecked Sendable {
   let attempts: Attempts
   let pipeline: Pipeline
   /// Nil for a call without interceptors.
-  private let hooks: CallHooks?
+  let hooks: CallHooks?
 
   private let isOverFlag = Atomic(false)
   /// Whether a hook may be on the stack while the call ends. End hooks run only after that hook has returned.
@@ -140,18 +140,7 @@ final class Call: Cancellable, @unchecked Sendable {
       self.release(hooks)
       return
     }
-    if !hooks.isTransparent {
-      do {
-        guard let changed = try hooks.passDown(head, self) else { return }
-        head = changed
-      } catch {
-        guard !self.isOver else { return }
-        var error = ConnectError(error)
-        error.isUnsent = true
-        self.finish(with: self.side.end(of: error))
-        return
-      }
-    }
+    guard let head = hooks.passDown(head, self) else { return }
     self.pipeline.start(self.side.makeRequest(head), self)
   }
 
@@ -166,7 +155,12 @@ final class Call: Cancellable, @unchecked Sendable {
     }
     var outcome = self.side.outcome(of: end, after: self.attempts)
     self.attempts.isEnding = true
-    hooks.passUp(&outcome)
+    while let retry = hooks.passUp(&outcome, mayRetry: true) {
+      self.attempts.isEnding = false
+      self.pipeline.retryCause = outcome.error
+      if self.pipeline.restart(from: -1, retry.part, after: retry.delay, self) { return }
+      self.attempts.isEnding = true
+    }
     self.complete(with: self.side.end(end, changedTo: outcome), consume outcome)
   }
 

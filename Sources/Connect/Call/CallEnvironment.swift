@@ -100,6 +100,31 @@ final class CallEnvironment: Sendable {
     self.taskExecutor = self.executor.taskExecutor ?? CallTaskExecutor(self.executor)
   }
 
+  /// The same environment with another codec.
+  init(_ other: CallEnvironment, using codec: any Codec) {
+    self.settings = other.settings
+    self.httpClient = other.httpClient
+    self.codec = codec
+    self.wire = other.wire
+    self.load = other.load
+    self.writers = other.writers.using(codecName: codec.name)
+    self.decoders = other.decoders
+    self.logger = other.logger
+    self.clientIdentity = other.clientIdentity
+    self.ruleWarnings = other.ruleWarnings
+    self.supportsGET = other.supportsGET
+    self.unaryContentType = other.wire.contentType(codecName: codec.name, isUnary: true)
+    self.streamContentType = other.wire.contentType(codecName: codec.name, isUnary: false)
+    self.endpoint = other.endpoint
+    self.origin = other.origin
+    self.pathPrefix = other.pathPrefix
+    self.maximumMetadataSize = other.maximumMetadataSize
+    self.ruledEndpoint = other.ruledEndpoint
+    self.serviceRules = other.serviceRules
+    self.executor = other.executor
+    self.taskExecutor = other.taskExecutor
+  }
+
   private static func ruled(_ endpoint: any HTTPEndpoint) -> (any RuledEndpoint)? {
     (endpoint as? any RuledEndpoint) ?? endpoint.underlying.flatMap(self.ruled)
   }
@@ -157,13 +182,28 @@ final class CallEnvironment: Sendable {
     )
   }
 
-  /// - Parameter maximumMessageSize: In bytes; the client's own limit counts if it is lower.
-  func makeDecoder(contentType: String, streamType: StreamType, maximumMessageSize: Int) -> ResponseReader {
-    self.decoders.makeDecoder(
+  /// - Parameters:
+  ///   - maximumMessageSize: In bytes; the client's own limit counts if it is lower.
+  ///   - isParsed: Whether a ``ResponseParser`` reads the response of the unary call.
+  func makeDecoder(
+    contentType: String,
+    method: MethodInfo,
+    maximumMessageSize: Int,
+    isParsed: Bool
+  ) -> ResponseReader {
+    let reader = self.decoders.makeDecoder(
       contentType: contentType,
-      streamType: streamType,
+      streamType: method.streamType,
       maximumMessageSize: maximumMessageSize,
       maximumMetadataSize: self.maximumMetadataSize
+    )
+    guard isParsed else { return reader }
+    return ParsedResponse(
+      reader,
+      of: method,
+      maximumMessageSize: min(maximumMessageSize, self.decoders.maximumMessageSize),
+      maximumFraming: 2 * Envelope.prefixLength + self.maximumMetadataSize,
+      acceptedEncodings: self.decoders.acceptedEncodings
     )
   }
 }

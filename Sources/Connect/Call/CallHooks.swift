@@ -35,6 +35,10 @@ final class CallHooks {
   /// All interceptors that wait for the outcome are among this many, from the outermost on.
   private var waitingCount = 0
   private(set) var hasEndHooks = false
+  /// Whether a hook can ask for a retry.
+  private var mayRetry = false
+  /// Whether the retry that the innermost waiting hook has asked for was refused.
+  private var wasRefused = false
   /// Whether no hook has anything to do with the request or its outcome.
   private(set) var isTransparent = true
   /// Whether interceptors are, or were, asked for their hooks.
@@ -78,6 +82,7 @@ final class CallHooks {
       self.release().tell(outcome)
     } else {
       attempts.keepsSummary = self.hasEndHooks || !self.isTransparent
+      if self.mayRetry { pipeline?.callHooksMayRetry = true }
     }
   }
 
@@ -94,6 +99,7 @@ final class CallHooks {
 
   private func keep(_ function: consuming CallFunction, at index: Int) {
     if function.endFunction != nil { self.hasEndHooks = true }
+    if function.retryFunction != nil { self.mayRetry = true }
     if !function.isTransparent { self.isTransparent = false }
     // Moved out and back, so that each exclusive access to the variable ends at once.
     var entries: [Entry] = []
@@ -107,11 +113,26 @@ final class CallHooks {
   /// Lets hooks see and change the request.
   ///
   /// - Returns: Nil if a hook has ended the call.
-  /// - Throws: What a hook throws.
-  func passDown(_ head: consuming RequestHead, _ call: Call) throws -> RequestHead? {
+  func passDown(_ head: consuming RequestHead, _ call: Call) -> RequestHead? {
+    guard !self.isTransparent else { return head }
+    do {
+      return try self.changed(head, call)
+    } catch {
+      guard !call.isOver else { return nil }
+      var error = ConnectError(error)
+      error.isUnsent = true
+      call.finish(with: call.side.end(of: error))
+      return nil
+    }
+  }
+
+  private func changed(_ head: consuming RequestHead, _ call: Call) throws -> RequestHead? {
     // The only reference to the head, so that hooks change it in place.
     var request = HTTPRequest(head: head)
     let entries = self.entries
+    // Hooks may wait from an earlier start.
+    self.waitingCount = 0
+    self.wasRefused = false
     for index in entries.indices {
       if let function = entries[index].function.requestFunction {
         self.haveRequest = true
@@ -122,7 +143,7 @@ final class CallHooks {
         self.haveRequest = false
         guard !call.isOver else { return nil }
       }
-      if entries[index].function.outcomeFunction != nil { self.waitingCount = index + 1 }
+      if entries[index].function.seesOutcome { self.waitingCount = index + 1 }
     }
     return request.head
   }
@@ -131,13 +152,29 @@ final class CallHooks {
   var areWaiting: Bool { self.waitingCount > 0 }
 
   /// Tells the waiting hooks of the outcome once, the innermost first. They may change it.
-  func passUp(_ outcome: inout CallOutcome) {
-    let (entries, count) = (self.entries, self.waitingCount)
-    self.waitingCount = 0
-    for index in (0..<count).reversed() {
+  ///
+  /// - Returns: The retry that a hook asks for. If it is refused, call this function again.
+  @discardableResult
+  func passUp(_ outcome: inout CallOutcome, mayRetry: Bool = false) -> RetryRequest? {
+    let entries = self.entries
+    while self.waitingCount > 0 {
+      let index = self.waitingCount - 1
+      if mayRetry, let retry = self.retry(entries[index], after: outcome) { return retry }
+      self.waitingCount = index
       guard let function = entries[index].function.outcomeFunction else { continue }
       self.inheritance.bind(nil, of: type(of: entries[index].interceptor)) { outcome.change(by: function) }
     }
+    return nil
+  }
+
+  private func retry(_ entry: Entry, after outcome: CallOutcome) -> RetryRequest? {
+    guard let function = entry.function.retryFunction, !self.wasRefused else {
+      self.wasRefused = false
+      return nil
+    }
+    let retry = self.inheritance.bind(nil, of: type(of: entry.interceptor)) { function(outcome) }
+    self.wasRefused = retry != nil
+    return retry
   }
 
   /// Returns the interceptors, to be released where user code may run.

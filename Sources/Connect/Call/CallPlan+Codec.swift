@@ -30,8 +30,11 @@ extension CallPlan {
 
   func decode(
     _ result: consuming ResultPart,
-    _ httpStatus: @autoclosure () -> Int?
+    _ head: @autoclosure () -> HTTPResponseHead?
   ) throws(ConnectError) -> ResultPart {
+    if let parser = self.parser, let parsed = try parser.parse(copy result, head(), of: self.method) {
+      return parsed
+    }
     switch consume result {
     case .wholeBytes(let response):
       if let error = response.errorInPlaceOfMessage {
@@ -40,9 +43,9 @@ extension CallPlan {
       return .whole(
         self.decode(response.message, response.headers, response.trailers, response.httpStatus)
       )
-    case .bytes(let bytes): return .message(try self.decode(bytes, httpStatus()))
+    case .bytes(let bytes): return .message(try self.decode(bytes, head()?.status))
     case .message(let message):
-      return .message(try self.decode(MessageBox<ByteBuffer>.of(message).message, httpStatus()))
+      return .message(try self.decode(MessageBox<ByteBuffer>.of(message).message, head()?.status))
     case .whole(let response): return .whole(response)
     case .headers(let headers): return .headers(headers)
     case .end(let error, let trailers): return .end(error, trailers: trailers)

@@ -18,6 +18,8 @@ final class CallPlan: Sendable {
   let isExplained: Bool
   /// What to bind or measure around hooks; nil for nothing.
   let inheritance: Inheritance?
+  /// Makes messages of responses in place of the codec; nil for none.
+  let parser: ResponseParser?
   let writer: RequestWriter
   /// The service's rules for the call; nil if there are none, or while they are unknown.
   let rules: FollowedRules?
@@ -45,6 +47,7 @@ final class CallPlan: Sendable {
     waitForReady: Bool?,
     isExplained: Bool,
     inheritance: Inheritance?,
+    parser: ResponseParser?,
     writer: RequestWriter
   ) {
     self.environment = environment
@@ -61,6 +64,7 @@ final class CallPlan: Sendable {
     )
     self.isExplained = isExplained
     self.inheritance = inheritance
+    self.parser = parser
     self.writer = writer
     self.rules = nil
   }
@@ -75,6 +79,7 @@ final class CallPlan: Sendable {
     self.given = other.given
     self.isExplained = other.isExplained
     self.inheritance = other.inheritance
+    self.parser = other.parser
     self.writer = environment.writers.writer(like: other.writer)
     self.rules = rules
   }

@@ -25,6 +25,8 @@ protocol CallSide: AnyObject {
 
   // MARK: Results
 
+  /// Whether the caller has a result, which is too late for a retry from the start.
+  var hasDelivered: Bool { get }
   /// How many results the caller wants.
   var demand: Int { get }
   /// Takes a result that has passed all stages and is not the end.
@@ -43,4 +45,20 @@ protocol CallSide: AnyObject {
   func outcome(of end: ResultPart, after attempts: Attempts) -> CallOutcome
   /// An end as call hooks have changed it.
   func end(_ end: ResultPart, changedTo outcome: CallOutcome) -> ResultPart
+}
+
+extension CallSide {
+  /// The first part of a retry from the start, as call hooks leave it; nil if they have ended the call.
+  ///
+  /// - Parameter given: Replaces the caller's request.
+  func requestAgain(_ given: RequestPart?, _ call: Call) -> RequestPart? {
+    let own = call.attempts.plan.makeRequestHead()
+    var head = given?.head?.completed(from: own) ?? own
+    if let hooks = call.hooks {
+      guard let changed = hooks.passDown(head, call) else { return nil }
+      head = changed
+    }
+    if call.plan.isUnary, case .whole(_, let message) = given { return .whole(head, message) }
+    return self.makeRequest(head)
+  }
 }

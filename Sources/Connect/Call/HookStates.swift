@@ -144,7 +144,7 @@ class HookStates {
     case .send(let part): return .pass(self.passed(part, inPlaceOf: given, at: index, form))
     case .fail(let error): return .failed(error, as: form)
     case .answer(let results): return .answer(results)
-    case .drop, .receive, .retry, .metrics: return .stay
+    case .drop, .receive, .retry, .restart, .metrics: return .stay
     }
   }
 
@@ -225,12 +225,10 @@ class HookStates {
         withExtendedLifetime((given, removed)) {}
         return .end
       }
-    case .retry(let part, let delay):
-      guard !self.hasPassedOut(at: index) else {
-        self.retryWasRefused(number, at: index)
-        return .stay
-      }
-      return .retry(part, after: delay)
+    case .retry where self.hasPassedOut(at: index), .restart where self.hasPassedOut(at: index):
+      self.retryWasRefused(number, at: index)
+    case .retry(let part, let delay): return .retry(part, after: delay)
+    case .restart(let part, let delay): return .restart(part, after: delay)
     case .drop:
       results.resolve(number, with: given.isMessage ? nil : given)
     case .send, .fail, .answer, .metrics:

@@ -22,6 +22,8 @@ final class Pipeline: PipelineOrder {
   /// What has happened while a hook was on the stack.
   private var events: Deque<Event> = []
   private(set) var hasEvents = false
+  /// Whether a call hook can ask for a retry.
+  var callHooksMayRetry = false
   /// A visit that nobody uses any more, for the next hook.
   private var spareVisit: Visit?
   private var lastNumber = 0
@@ -182,6 +184,47 @@ final class Pipeline: PipelineOrder {
     let epoch = self.epoch
     call.attempts.afterDelay(delay, call) { [self] in
       if self.retry(for: index, with: head, in: epoch) { call.pump() }
+    }
+    return true
+  }
+
+  /// Starts the attempt that an async interceptor or a call hook asks for.
+  ///
+  /// - Returns: False if there is to be no other attempt.
+  func retry(_ retry: RetryRequest, at index: Int, _ call: Call) -> Bool {
+    switch retry.start {
+    case .level: self.retry(at: index, retry.part, after: retry.delay, call)
+    case .start: self.restart(from: index, retry.part, after: retry.delay, call)
+    }
+  }
+
+  /// Starts the call again, at its first call hook.
+  ///
+  /// - Parameters:
+  ///   - index: The stage of the interceptor that asks for it; -1 for a call hook.
+  ///   - request: The request to start with; nil for the caller's. Only that of a message hook has a message that counts.
+  /// - Returns: False if there is to be no other attempt.
+  func restart(from index: Int, _ request: RequestPart?, after delay: Duration, _ call: Call) -> Bool {
+    let canSendAgain = self.isUnary || !self.hasStarted || self.messages?.log.isComplete == true
+    guard canSendAgain, !call.side.hasDelivered, call.attempts.takeRetry(after: delay, call) else {
+      return false
+    }
+    let hasMessage = (0..<self.codec).contains(index)
+    let request = hasMessage ? request : request?.head.map { RequestPart.head($0) }
+    let busy = self.active.busy(insideOf: -1, of: self.stages.count)
+    let maximumBytes = call.plan.environment.settings.maximumReplayBytes
+    self.hasStarted = true
+    self.giveUp(
+      self.waitToRetry(for: index, from: .start, ReplayLog(maximumBytes: maximumBytes)),
+      from: busy,
+      call
+    )
+    let epoch = self.epoch
+    call.attempts.afterDelay(delay, call) { [self] in
+      self.perform(call) { pipeline in
+        guard epoch == pipeline.epoch, let first = call.side.requestAgain(request, call) else { return }
+        _ = pipeline.retry(for: index, from: .start, with: first, in: epoch)
+      }
     }
     return true
   }

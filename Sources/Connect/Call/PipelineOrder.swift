@@ -116,13 +116,23 @@ class PipelineOrder: HookStates {
       if isMessages { self.messages = level } else { self.bytes = level }
     }
     guard (isMessages ? self.messages : self.bytes)?.log.isComplete == true else { return nil }
-    return request?.inPlace(of: first.head, isUnary: self.isUnary) ?? first
+    return request?.inPlace(of: first.head, isUnary: self.isUnary).withMessage(of: first) ?? first
   }
 
-  /// A new attempt at the first stage of the level of `index` begins after a delay.
-  func waitToRetry(for index: Int) -> [HookStates.Waiting] {
-    let isMessages = index < self.codec
-    let old = self.reset(from: isMessages ? 0 : self.codec + 1, keepingHeadsOutsideOf: index)
+  /// A new attempt at the first stage of the level of `index`, or of the call, begins after a delay.
+  ///
+  /// - Parameters:
+  ///   - index: The stage of the interceptor that asks for it; -1 for a call hook. Interceptors outside of it still wait for
+  ///     a result.
+  ///   - log: For a retry from the start, if nothing was sent yet, or nothing follows what was sent.
+  func waitToRetry(
+    for index: Int,
+    from start: RetryStart = .level,
+    _ log: @autoclosure () -> ReplayLog<RequestPart> = ReplayLog(maximumBytes: 0)
+  ) -> [HookStates.Waiting] {
+    let isMessages = index < self.codec || start == .start
+    let old = self.reset(from: isMessages ? 0 : self.codec + 1, keepingHeadsOutsideOf: max(index, 0))
+    if start == .start, self.messages == nil { self.messages = Level(log: log()) }
     if isMessages { self.messages?.restart() }
     (isMessages ? self.messages : self.bytes)?.isWaitingToRetry = true
     return old
@@ -131,9 +141,15 @@ class PipelineOrder: HookStates {
   /// The delay is over.
   ///
   /// - Returns: False if the retry is obsolete.
-  func retry(for index: Int, with head: RequestPart, in epoch: Int) -> Bool {
+  func retry(
+    for index: Int,
+    from start: RetryStart = .level,
+    with head: RequestPart,
+    in epoch: Int
+  ) -> Bool {
     guard epoch == self.epoch else { return false }
-    (index < self.codec ? self.messages : self.bytes)?.replay(head)
+    if start == .start, self.codec > 0 { self.firstMessage = head }
+    (index < self.codec || start == .start ? self.messages : self.bytes)?.replay(head)
     return true
   }
 

@@ -11,6 +11,11 @@ final class ProtocolChoices: Sendable {
     self.memory = memory
   }
 
+  /// The same choices, which share what is known of origins, with another codec.
+  func using(_ codec: any Codec) -> ProtocolChoices {
+    ProtocolChoices(self.environments.map { CallEnvironment($0, using: codec) }, self.memory)
+  }
+
   /// What calls to the client's own origin begin with.
   var current: CallEnvironment { self.environments[self.clamped(self.memory.own)] }
 

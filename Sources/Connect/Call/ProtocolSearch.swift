@@ -25,7 +25,7 @@ final class ProtocolSearch {
     }
     let remembered = self.choices.environment(for: request.url.origin)
     if !self.hasFailed(remembered) { self.plan = self.plan.over(remembered) }
-    return self.plan.translated(request)
+    return self.translated(request)
   }
 
   // MARK: What attempts find out
@@ -53,7 +53,7 @@ final class ProtocolSearch {
     }
     self.plan = attempt.plan.over(next)
     attempt.cancel(isReplaced: true)
-    attempts.start(self.plan.translated(attempt.request), .given(sent), call, replacing: attempt)
+    attempts.start(self.translated(attempt.request), .given(sent), call, replacing: attempt)
     call.pump()
     return true
   }
@@ -105,12 +105,10 @@ final class ProtocolSearch {
   private func log(_ what: String, _ attempt: Attempt) {
     self.plan.logger.info("calls to \(attempt.request.url.origin) go \(what) from now on")
   }
-}
 
-extension CallPlan {
-  /// The request with the content type of this protocol.
-  fileprivate func translated(_ request: RequestHead) -> RequestHead {
-    let contentType = self.environment.contentType(of: self.info)
+  /// The request with the content type of the protocol that the next attempt is made with.
+  private func translated(_ request: RequestHead) -> RequestHead {
+    let contentType = self.plan.environment.contentType(of: self.plan.info)
     return request.contentType == contentType ? request : request.with(contentType: contentType)
   }
 }

@@ -44,16 +44,22 @@ struct RequestFlow {
   private func beginLevel(atMessages: Bool, with part: RequestPart) {
     let level =
       atMessages ? self.stages.prefix(self.order.codec) : self.stages.dropFirst(self.order.codec + 1)
-    guard !level.isEmpty else { return }
+    // Any interceptor can ask for a retry from the start.
+    let mayRetry =
+      !self.order.isUnary && (atMessages ? self.mayStartAgain : level.contains(where: \.mayRetry))
+    guard !level.isEmpty || (atMessages && mayRetry) else { return }
     self.order.begin(
       atMessages: atMessages,
       with: part,
       ReplayLog(
         maximumBytes: self.call.plan.environment.settings.maximumReplayBytes,
-        // Only a hook that sees results can ask for the messages again.
-        isComplete: level.contains(where: \.seesResult)
+        isComplete: mayRetry
       )
     )
+  }
+
+  private var mayStartAgain: Bool {
+    self.pipeline.callHooksMayRetry || self.stages.contains(where: \.mayRetry)
   }
 
   /// Moves a part inwards from a stage on, as far as it gets.
@@ -94,7 +100,7 @@ struct RequestFlow {
   /// - Returns: Whether anything moved.
   func moveAll() -> Bool {
     // Nothing follows the one part of a unary call.
-    if self.order.isUnary, self.stages.isEmpty { return false }
+    if self.order.isUnary, self.stages.isEmpty, self.order.messages == nil { return false }
     var hasMoved = false
     if self.order.mayKeep {
       for index in self.order.active.keepers.reversed() {

@@ -228,9 +228,14 @@ struct ResultFlow {
         functions.update(form, &result)
       }
       guard !self.call.isOver else { return nil }
-      if case .retry(let delay) = decision {
+      let action: HookAction? =
+        switch decision {
+        case .proceed: nil
+        case .retry(let delay): .retry(nil, after: delay)
+        case .restart(let delay): .restart(nil, after: delay)
+        }
+      if let action {
         // There is no visit; no visit has the number 0.
-        let action = HookAction.retry(nil, after: delay)
         let step = self.order.didReturn(action, given: given, 0, at: index, form, mayPass: mayPass)
         return self.follow(step, at: index, 0)
       }
@@ -266,13 +271,18 @@ struct ResultFlow {
     case .pass, .stay: break
     case .end: self.pipeline.close(insideOf: index, cuttingAt: index, self.call)
     case .retry(let request, let delay):
-      if let given = self.order[index].results?.waiting(number), given.isEnd {
-        self.pipeline.retryCause = given.error
-      }
-      if !self.pipeline.retry(at: index, request, after: delay, self.call) {
-        self.order.retryWasRefused(number, at: index)
-      }
+      self.retry(at: index, number) { self.pipeline.retry(at: index, request, after: delay, self.call) }
+    case .restart(let request, let delay):
+      self.retry(at: index, number) { self.pipeline.restart(from: index, request, after: delay, self.call) }
     }
+  }
+
+  /// - Parameter begin: Starts the new attempt, unless there is to be none.
+  private func retry(at index: Int, _ number: Int, _ begin: () -> Bool) {
+    if let given = self.order[index].results?.waiting(number), given.isEnd {
+      self.pipeline.retryCause = given.error
+    }
+    if !begin() { self.order.retryWasRefused(number, at: index) }
   }
 
   // MARK: The codec
@@ -280,7 +290,7 @@ struct ResultFlow {
   /// - Returns: Nil if the result cannot be decoded, which has failed the call.
   private func decode(_ result: consuming ResultPart) -> ResultPart? {
     do throws(ConnectError) {
-      let decoded = try self.call.plan.decode(result, self.inside.httpStatus)
+      let decoded = try self.call.plan.decode(result, self.inside.responseHead)
       // A codec may be user code, which may end the call.
       return self.call.isOver ? nil : decoded
     } catch {

@@ -33,6 +33,8 @@ enum Stage {
     case end
     /// The hook asks for a new attempt. If it is refused, ``HookStates/retryWasRefused(_:at:)`` is to be called.
     case retry(RequestPart?, after: Duration)
+    /// The same, from the start of the call.
+    case restart(RequestPart?, after: Duration)
   }
 
   /// The form of a result at the stage.
@@ -54,9 +56,13 @@ enum Stage {
     }
   }
 
-  /// Whether hooks here see a response.
-  var seesResult: Bool {
-    if case .hooks(_, let kinds, _) = self { kinds.seesResult } else { false }
+  /// Whether the interceptor can ask for a retry.
+  var mayRetry: Bool {
+    switch self {
+    case .codec: false
+    case .hooks(_, let kinds, _): kinds.seesResult
+    case .async: true
+    }
   }
 
   /// Named in errors and logs; nil for the codec.

@@ -19,6 +19,7 @@ final class StreamSide: CallSide {
   /// Runs async interceptors where the call was made.
   private var runner: Mailbox<Void>?
   private(set) var demand = 0
+  private(set) var hasDelivered = false
   private var outgoing: Deque<Outgoing> = []
   /// Whether `outgoing` has elements: a cheaper check than the queue itself.
   private(set) var hasOutgoing = false
@@ -132,6 +133,7 @@ final class StreamSide: CallSide {
 
   func deliver(_ result: ResultPart) {
     if case .headers(let headers) = result { self.receivedHeaders = headers } else { self.receivedCount += 1 }
+    self.hasDelivered = true
     if self.demand != Int.max { self.demand -= 1 }
     self.onResult?(result)
   }

@@ -113,6 +113,9 @@ final class UnarySide: CallSide {
 
   func outgoingWasTaken() {}
 
+  /// The only result ends the call.
+  var hasDelivered: Bool { false }
+
   var demand: Int { .max }
 
   func deliver(_ result: ResultPart) {}

@@ -12,9 +12,30 @@ public struct CallOptions: Sendable {
   /// without side effects are hedged, unless the policy says otherwise. ``HedgingPolicy/disabled`` switches hedging
   /// off for the call.
   public var hedging: HedgingPolicy? {
-    get { self.rare?.hedging }
-    set { self.rare = Rare(hedging: newValue, arrangement: self.arrangement) }
+    get { self.rare?.values.hedging }
+    set { self.change { $0.hedging = newValue } }
   }
+  /// The encoding of the call's messages; nil for what ``ProtocolClientConfig/methodFormats`` says, or else the client's
+  /// codec. The content type that is sent, and the one that is expected in the response, follow from its name.
+  public var codec: (any Codec)? {
+    get { self.format?.codec }
+    set {
+      self.change {
+        $0.format = MethodFormat(codec: newValue, responseParser: $0.format?.responseParser)
+      }
+    }
+  }
+  /// Makes the message of the response in place of the codec; nil for what ``ProtocolClientConfig/methodFormats`` says, or
+  /// else none.
+  public var responseParser: ResponseParser? {
+    get { self.format?.responseParser }
+    set {
+      self.change { $0.format = MethodFormat(codec: $0.format?.codec, responseParser: newValue) }
+    }
+  }
+  /// The call's codec and parser.
+  var format: MethodFormat? { self.rare?.values.format }
+  @inline(__always) var hasFormat: Bool { self.rare != nil && self.format != nil }
   /// Whether the call waits, until its deadline, for a server that can be reached; otherwise it fails with `unavailable` as
   /// soon as no server can. Nil for what the client's configuration or the service config says (gRPC's wait for ready).
   public var waitForReady: Bool?
@@ -23,22 +44,30 @@ public struct CallOptions: Sendable {
   /// Decides which interceptors this call uses. It receives all of them, outermost first, and returns the ones to
   /// use. For tools that look at a call from outside of its interceptors, such as one that measures them.
   package var arrangement: (@Sendable ([any Interceptor]) -> [any Interceptor])? {
-    get { self.rare?.arrangement }
-    set { self.rare = Rare(hedging: self.hedging, arrangement: newValue) }
+    get { self.rare?.values.arrangement }
+    set { self.change { $0.arrangement = newValue } }
   }
 
   /// Options that few calls have, kept apart so that other calls do not pay for them.
   private final class Rare: Sendable {
-    let hedging: HedgingPolicy?
-    let arrangement: (@Sendable ([any Interceptor]) -> [any Interceptor])?
-
-    init(hedging: HedgingPolicy?, arrangement: (@Sendable ([any Interceptor]) -> [any Interceptor])?) {
-      self.hedging = hedging
-      self.arrangement = arrangement
+    struct Values: Sendable {
+      var hedging: HedgingPolicy?
+      var format: MethodFormat?
+      var arrangement: (@Sendable ([any Interceptor]) -> [any Interceptor])?
     }
+
+    let values: Values
+
+    init(_ values: Values) { self.values = values }
   }
 
   private var rare: Rare?
+
+  private mutating func change(_ change: (inout Rare.Values) -> Void) {
+    var values = self.rare?.values ?? Rare.Values()
+    change(&values)
+    self.rare = Rare(values)
+  }
 
   /// Options for one call. What is left out is as the client's configuration says: its timeout, its compression, its
   /// hedging, no further headers or interceptors.
@@ -49,6 +78,8 @@ public struct CallOptions: Sendable {
     interceptors: [InterceptorFactory] = [],
     hedging: HedgingPolicy? = nil,
     waitForReady: Bool? = nil,
+    codec: (any Codec)? = nil,
+    responseParser: ResponseParser? = nil,
     context: CallContext = CallContext()
   ) {
     self.headers = headers
@@ -58,5 +89,7 @@ public struct CallOptions: Sendable {
     self.waitForReady = waitForReady
     self.context = context
     if hedging != nil { self.hedging = hedging }
+    if codec != nil { self.codec = codec }
+    if responseParser != nil { self.responseParser = responseParser }
   }
 }

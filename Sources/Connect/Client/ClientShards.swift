@@ -6,6 +6,14 @@ struct ClientShards: Sendable {
     let environment: CallEnvironment
     /// Nil if the client speaks one protocol.
     let choices: ProtocolChoices?
+
+    /// What a call with another codec needs.
+    func using(_ codec: any Codec) -> (ProtocolChoices?, CallEnvironment) {
+      guard let choices = self.choices?.using(codec) else {
+        return (nil, CallEnvironment(self.environment, using: codec))
+      }
+      return (choices, choices.current)
+    }
   }
 
   /// What all shards have in common.

@@ -23,6 +23,10 @@ public final class ProtocolClient: Sendable {
   private static let lastIdentity = Atomic<UInt64>(0)
 
   private let shards: ClientShards
+  /// Whether methods may have other formats than the client's.
+  private let hasMethodFormats: Bool
+  /// Whether an ``InterceptorProvider`` is asked.
+  private let hasProvider: Bool
   /// Whether interceptors have been asked if the configuration suits them.
   private let hasCheckedInterceptors = Atomic(false)
 
@@ -54,6 +58,8 @@ public final class ProtocolClient: Sendable {
     let identity =
       httpClient.authenticatesClient ? Self.lastIdentity.wrappingAdd(1, ordering: .relaxed).newValue : nil
     self.clientIdentity = identity
+    self.hasMethodFormats = config.methodFormats != nil
+    self.hasProvider = config.interceptorProvider != nil
     self.shards = ClientShards(config, httpClient, clientIdentity: identity)
   }
 
@@ -69,12 +75,18 @@ public final class ProtocolClient: Sendable {
     _ side: any CallSide
   ) -> Call {
     let shard = self.shards.take()
-    let environment = shard.choices?.current ?? shard.environment
+    let format =
+      self.hasMethodFormats || options.hasFormat
+      ? CallFormat(self.config, method.info, options, shard) : nil
+    let choices = format == nil ? shard.choices : format?.choices
+    let environment = format?.environment ?? shard.choices?.current ?? shard.environment
     let inheritance = self.inherit(into: &options, method: method.info, on: environment.executor)
-    let interceptors = self.makeInterceptors(for: method.info, options: options)
+    let provided =
+      self.hasProvider ? ProviderQuestion.ask(self.config, method, options, side, environment) : nil
+    let interceptors = self.makeInterceptors(for: method.info, options: options, provided)
     let plan = CallPlan(
       environment: environment,
-      choices: shard.choices,
+      choices: choices,
       method: method,
       streamType: streamType,
       headers: options.headers,
@@ -84,14 +96,19 @@ public final class ProtocolClient: Sendable {
       waitForReady: options.waitForReady,
       isExplained: options.arrangement != nil,
       inheritance: inheritance,
+      parser: format?.parser,
       writer: environment.writers.writer(isUnary: streamType == .unary, options.requestCompression)
     )
     return Call(plan, interceptors, side)
   }
 
   /// New interceptors for a call, outermost first.
-  private func makeInterceptors(for method: MethodInfo, options: CallOptions) -> [CallHooks.Entry] {
-    let interceptors = self.config.makeInterceptors(for: method, options: options)
+  private func makeInterceptors(
+    for method: MethodInfo,
+    options: CallOptions,
+    _ provided: MethodInterceptors?
+  ) -> [CallHooks.Entry] {
+    let interceptors = self.config.makeInterceptors(for: method, options: options, provided: provided)
     if !interceptors.isEmpty, !self.hasCheckedInterceptors.load(ordering: .relaxed) {
       self.check(interceptors)
     }

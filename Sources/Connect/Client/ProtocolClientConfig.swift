@@ -13,6 +13,10 @@ public struct ProtocolClientConfig: Sendable {
   public var interceptors: [InterceptorFactory]
   /// Factories of further interceptors of a method's calls, inside those of the client or in their place.
   public var methodInterceptors: (@Sendable (MethodInfo) -> MethodInterceptors)?
+  /// Chooses further interceptors of a call by its request, inside those of the client and the method or in their place.
+  public var interceptorProvider: (any InterceptorProvider)?
+  /// How the messages of a method are coded, where it differs from ``codec``; a call's options come first.
+  public var methodFormats: (@Sendable (MethodInfo) -> MethodFormat?)?
   /// The time that a call may take, from its start to its end, unless its options say otherwise; nil for no
   /// limit. More than 100 years count as 100 years, as in all durations that are given to the library.
   public var timeout: Duration?
@@ -54,6 +58,8 @@ public struct ProtocolClientConfig: Sendable {
   ///   - codec: See ``codec``; protobuf's binary encoding by default.
   ///   - interceptors: See ``interceptors``; none by default.
   ///   - methodInterceptors: See ``methodInterceptors``; nil, the default, for none.
+  ///   - interceptorProvider: See ``interceptorProvider``; nil, the default, for none.
+  ///   - methodFormats: See ``methodFormats``; nil, the default, for ``codec`` in all calls.
   ///   - timeout: See ``timeout``; nil, the default, for no limit.
   ///   - compression: See ``compression``; ``Compression/defaults`` by default.
   ///   - unaryGET: See ``unaryGET``; disabled by default.
@@ -71,6 +77,8 @@ public struct ProtocolClientConfig: Sendable {
     codec: any Codec = ProtoCodec(),
     interceptors: [InterceptorFactory] = [],
     methodInterceptors: (@Sendable (MethodInfo) -> MethodInterceptors)? = nil,
+    interceptorProvider: (any InterceptorProvider)? = nil,
+    methodFormats: (@Sendable (MethodInfo) -> MethodFormat?)? = nil,
     timeout: Duration? = nil,
     compression: Compression = .defaults,
     unaryGET: UnaryGET = .disabled,
@@ -88,6 +96,8 @@ public struct ProtocolClientConfig: Sendable {
     self.codec = codec
     self.interceptors = interceptors
     self.methodInterceptors = methodInterceptors
+    self.interceptorProvider = interceptorProvider
+    self.methodFormats = methodFormats
     self.timeout = timeout
     self.compression = compression
     self.unaryGET = unaryGET
@@ -157,14 +167,36 @@ extension ProtocolClientConfig {
 
 extension ProtocolClientConfig {
   func mayHaveInterceptors(_ options: CallOptions) -> Bool {
-    !self.interceptors.isEmpty || self.methodInterceptors != nil || !options.interceptors.isEmpty
+    !self.interceptors.isEmpty || self.methodInterceptors != nil || self.interceptorProvider != nil
+      || !options.interceptors.isEmpty
   }
 
   /// New interceptors for a call, outermost first.
-  func makeInterceptors(for method: MethodInfo, options: CallOptions) -> [CallHooks.Entry] {
+  ///
+  /// - Parameter provided: What the ``interceptorProvider`` has chosen; nil without one.
+  func makeInterceptors(
+    for method: MethodInfo,
+    options: CallOptions,
+    provided: MethodInterceptors?
+  ) -> [CallHooks.Entry] {
     guard self.mayHaveInterceptors(options) else { return [] }
     var interceptors: [CallHooks.Entry] = []
     interceptors.reserveCapacity(self.interceptors.count + options.interceptors.count)
+    switch provided {
+    case nil:
+      self.appendOwn(for: method, to: &interceptors)
+    case .adding(let factories):
+      self.appendOwn(for: method, to: &interceptors)
+      self.append(factories, to: &interceptors)
+    case .replacing(let factories):
+      self.append(factories, to: &interceptors)
+    }
+    self.append(options.interceptors, to: &interceptors)
+    return interceptors
+  }
+
+  /// Those of the client and the method.
+  private func appendOwn(for method: MethodInfo, to interceptors: inout [CallHooks.Entry]) {
     switch self.methodInterceptors?(method) {
     case nil:
       self.append(self.interceptors, to: &interceptors)
@@ -174,8 +206,6 @@ extension ProtocolClientConfig {
     case .replacing(let factories):
       self.append(factories, to: &interceptors)
     }
-    self.append(options.interceptors, to: &interceptors)
-    return interceptors
   }
 
   private func append(_ factories: [InterceptorFactory], to interceptors: inout [CallHooks.Entry]) {

@@ -2,7 +2,7 @@
 ///
 /// One function serves unary calls and streams. Call hooks stand outside of all others. The request goes on to the
 /// message hooks, and the final outcome comes back after all retries. So a call passes its call hooks once in each
-/// direction.
+/// direction, unless an interceptor asks for a retry from the start (``RetryStart/start``).
 ///
 /// ```swift
 /// func callFunction(_ method: MethodInfo) -> CallFunction {
@@ -18,14 +18,21 @@
 /// another level. In exchange, call hooks are the shortest to write and cost the least. Each is optional; one that is
 /// absent costs nothing. Hooks run on the call's executor, one at a time, outside of any task.
 public struct CallFunction {
-  /// Called once with the caller's request, without its messages, in the order of the interceptors. It may change the
-  /// request, or throw. After a throw, no inner hook is called, and the error goes up through the outer call hooks.
+  /// Called with the caller's request, without its messages, in the order of the interceptors: once, and again for each
+  /// retry from the start. It may change the request, or throw. After a throw, no inner hook is called, and the error goes up through the outer call hooks.
   /// Whatever is thrown becomes the call's error, ``ConnectError`` as it is.
   public var requestFunction: ((inout HTTPRequest<Void>) throws -> Void)?
-  /// Called once with the outcome, in the reverse order. It may change the outcome, but cannot turn a failure into a
+  /// Called with the outcome, in the reverse order: once, unless an outer call hook has the call start again. It may change the outcome, but cannot turn a failure into a
   /// success. It also receives the error of a cancellation or of a passed deadline; its changes are ignored then. The
   /// headers and messages of a stream have already gone out.
   public var outcomeFunction: ((inout CallOutcome) -> Void)?
+  /// Called with the outcome before ``outcomeFunction``. If it returns a retry, the call starts again at its first call hook,
+  /// with the retry's request or the caller's, and neither ``outcomeFunction`` nor outer call hooks see the outcome. Not
+  /// called when the call is cancelled or its deadline has passed.
+  ///
+  /// Refused, so that the outcome passes on, when the cap on retries is reached, the delay would pass the call's deadline, a
+  /// stream's headers or messages have gone out to the caller, or its sent messages exceed what is kept.
+  public var retryFunction: ((CallOutcome) -> RetryRequest?)?
   /// Called exactly once, when the call is over for any reason, with the outcome that the caller gets. Release here the
   /// resources that the interceptor holds for the call. It is called in the reverse order, even if the request has not
   /// reached this interceptor, or the call was cancelled before it began.
@@ -42,10 +49,12 @@ public struct CallFunction {
   public init(
     requestFunction: ((inout HTTPRequest<Void>) throws -> Void)? = nil,
     outcomeFunction: ((inout CallOutcome) -> Void)? = nil,
+    retryFunction: ((CallOutcome) -> RetryRequest?)? = nil,
     endFunction: ((CallOutcome) -> Void)? = nil
   ) {
     self.requestFunction = requestFunction
     self.outcomeFunction = outcomeFunction
+    self.retryFunction = retryFunction
     self.endFunction = endFunction
   }
 
@@ -54,5 +63,9 @@ public struct CallFunction {
 
   /// Whether the request passes unchanged, and no hook waits for the outcome.
   @inline(__always)
-  var isTransparent: Bool { self.requestFunction == nil && self.outcomeFunction == nil }
+  var isTransparent: Bool { self.requestFunction == nil && !self.seesOutcome }
+
+  /// Whether a hook waits for the outcome.
+  @inline(__always)
+  var seesOutcome: Bool { self.outcomeFunction != nil || self.retryFunction != nil }
 }

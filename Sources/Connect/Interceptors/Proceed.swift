@@ -185,6 +185,8 @@ public enum ResponseVerb<Request: Sendable, Response: Sendable>: Sendable {
   case proceed(Response)
   /// Start a new attempt at the first hook of this level, with a request or with that of the caller.
   case retry(Request?, after: Duration)
+  /// Start a new attempt at the first hook of the call, with a request or with that of the caller.
+  case restart(Request?, after: Duration)
 }
 
 extension ResponseVerb: HookVerb {
@@ -194,6 +196,8 @@ extension ResponseVerb: HookVerb {
       (response as? any ResultConvertible)?.results.first.map { .receive($0) } ?? .drop
     case .retry(let request, let delay):
       .retry((request as? any PartConvertible)?.part, after: delay)
+    case .restart(let request, let delay):
+      .restart((request as? any PartConvertible)?.part, after: delay)
     }
   }
 }
@@ -232,20 +236,23 @@ extension Proceed {
     }
   }
 
-  /// Starts a new attempt at the first hook of this level (message or byte hooks); hooks outside do not see
-  /// this response.
+  /// Starts a new attempt at the first hook of this level (message or byte hooks), or at the first hook of the call. Hooks
+  /// outside do not see this response.
   ///
   /// Refused, so that this response passes on, when the cap on retries is reached or the delay would pass the
   /// call's deadline.
   ///
   /// - Parameters:
-  ///   - request: The request to start with; nil for the level's first request.
+  ///   - request: The request to start with; nil for the level's first request or, from the start, for the caller's. From the
+  ///     start, only URL, headers and context of a byte hook's request count: the caller's message is encoded again.
   ///   - delay: How long to wait before.
+  ///   - start: Where the attempt starts; at this level by default.
   public func retry<Request, Response>(
     _ request: Request? = nil,
-    after delay: Duration = .zero
+    after delay: Duration = .zero,
+    from start: RetryStart = .level
   ) where Verb == ResponseVerb<Request, Response> {
-    self.send(.retry(request, after: delay))
+    self.send(start == .level ? .retry(request, after: delay) : .restart(request, after: delay))
   }
 }
 
@@ -301,6 +308,8 @@ public enum StreamResultVerb<Message: Sendable>: Sendable {
   case proceed(StreamResult<Message>)
   /// Start a new attempt at the first hook of this level, with a request or with that of the caller.
   case retry(HTTPRequest<Void>?, after: Duration)
+  /// Start a new attempt at the first hook of the call, with a request or with that of the caller.
+  case restart(HTTPRequest<Void>?, after: Duration)
   /// Pass nothing on.
   case drop
 }
@@ -310,6 +319,7 @@ extension StreamResultVerb: HookVerb {
     switch self {
     case .proceed(let result): .receive(result.part)
     case .retry(let request, let delay): .retry(request?.part, after: delay)
+    case .restart(let request, let delay): .restart(request?.part, after: delay)
     case .drop: .drop
     }
   }
@@ -343,15 +353,22 @@ extension Proceed {
     visit.receive(.bytes(bytes))
   }
 
-  /// Starts a new attempt at the first hook of this level, with the request messages sent so far.
+  /// Starts a new attempt at the first hook of this level, or at the first hook of the call, with the request messages sent
+  /// so far.
   ///
   /// Refused, so that this result passes on, when the cap on retries is reached or the delay would pass the deadline.
   /// Also refused when this hook has passed on a result of this attempt, or the sent messages exceed what is kept.
+  ///
+  /// - Parameters:
+  ///   - request: The request to start with; nil for the level's first request or, from the start, for the caller's.
+  ///   - delay: How long to wait before.
+  ///   - start: Where the attempt starts; at this level by default.
   public func retry<Message>(
     _ request: HTTPRequest<Void>? = nil,
-    after delay: Duration = .zero
+    after delay: Duration = .zero,
+    from start: RetryStart = .level
   ) where Verb == StreamResultVerb<Message> {
-    self.send(.retry(request, after: delay))
+    self.send(start == .level ? .retry(request, after: delay) : .restart(request, after: delay))
   }
 
   /// Passes nothing on, and releases what waits behind. Headers and the end cannot be dropped; they pass.

@@ -50,7 +50,7 @@ public struct StreamResponse<Output: Sendable>: Sendable {
   /// The same response with the error at its end, if it has one, replaced.
   ///
   /// - Parameter transform: Returns another error, or nil for a stream that ends well. If `transform` throws, the
-  ///   stream ends with the thrown error.
+  ///   stream ends with the thrown error; a thrown ``RetryRequest`` asks for another attempt.
   public func mapErrors(
     _ transform: @escaping @Sendable (ConnectError) async throws -> ConnectError?
   ) -> StreamResponse<Output> {
@@ -62,6 +62,8 @@ public struct StreamResponse<Output: Sendable>: Sendable {
             return .complete(code: .ok, error: nil, trailers: trailers)
           }
           return .complete(code: mapped.code, error: mapped, trailers: trailers)
+        } catch let retry as RetryRequest {
+          throw retry
         } catch {
           return .failed(ConnectError(error))
         }

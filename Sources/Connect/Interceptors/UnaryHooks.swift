@@ -148,6 +148,7 @@ public struct UnaryHooks<Message: Sendable, Response: Sendable> {
       switch update(&response) {
       case .proceed: proceed(response)
       case .retry(let delay): proceed.retry(after: delay)
+      case .restart(let delay): proceed.retry(after: delay, from: .start)
       }
     }
   }
@@ -159,6 +160,8 @@ public enum ResponseDecision: Sendable, Hashable {
   case proceed
   /// Start a new attempt at the first hook of this level, with the request of the caller, after this delay.
   case retry(after: Duration)
+  /// Start a new attempt at the first hook of the call, with the request of the caller, after this delay.
+  case restart(after: Duration)
 }
 
 /// Byte hooks of unary calls: they see the HTTP request and the encoded message.

@@ -5,7 +5,7 @@ public import NIOCore
 /// Copying a response copies two references. Changing a copy does not change the original.
 public struct HTTPResponse: Sendable {
   private var head: Head
-  /// The message's bytes; empty if there is an error.
+  /// The message's bytes; empty if there is an error, except in calls with a ``ResponseParser``.
   public var message: ByteBuffer
 
   /// The code of ``error``; ``Code/ok`` if there is no error. Setting another code gives a response without an error an
@@ -112,7 +112,8 @@ public struct HTTPResponse: Sendable {
     error: ConnectError?,
     httpStatus: Int?,
     httpHeaders: Headers,
-    request: RequestHead?
+    request: RequestHead?,
+    isParsed: Bool = false
   ) {
     self.head = Head(
       headers: headers,
@@ -120,10 +121,14 @@ public struct HTTPResponse: Sendable {
       error: error,
       httpStatus: httpStatus,
       httpHeaders: httpHeaders,
-      request: request
+      request: request,
+      isParsed: isParsed
     )
     self.message = message
   }
+
+  /// Whether a ``ResponseParser`` reads the body although there is an error.
+  var isParsed: Bool { self.head.isParsed }
 
   /// A response that is an error found by the client.
   public init(error: ConnectError) {
@@ -151,6 +156,7 @@ public struct HTTPResponse: Sendable {
     var httpStatus: Int?
     var httpHeaders: Headers
     var request: RequestHead?
+    let isParsed: Bool
 
     init(
       headers: Headers,
@@ -158,7 +164,8 @@ public struct HTTPResponse: Sendable {
       error: ConnectError?,
       httpStatus: Int?,
       httpHeaders: Headers,
-      request: RequestHead?
+      request: RequestHead?,
+      isParsed: Bool
     ) {
       self.headers = headers
       self.trailers = trailers
@@ -166,6 +173,7 @@ public struct HTTPResponse: Sendable {
       self.httpStatus = httpStatus
       self.httpHeaders = httpHeaders
       self.request = request
+      self.isParsed = isParsed
     }
 
     convenience init(copying other: Head) {
@@ -175,7 +183,8 @@ public struct HTTPResponse: Sendable {
         error: other.error,
         httpStatus: other.httpStatus,
         httpHeaders: other.httpHeaders,
-        request: other.request
+        request: other.request,
+        isParsed: other.isParsed
       )
     }
   }

@@ -11,6 +11,8 @@ package enum HookAction: Sendable {
   case answer([ResultPart])
   /// Starts a new attempt at the first hook of the level; nil for the level's first request.
   indirect case retry(RequestPart?, after: Duration)
+  /// Starts a new attempt at the first hook of the call; nil for the caller's request.
+  indirect case restart(RequestPart?, after: Duration)
   /// Passes nothing on.
   case drop
   /// Passes the metrics of an attempt on.

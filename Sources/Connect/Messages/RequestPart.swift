@@ -46,6 +46,16 @@ package enum RequestPart: Sendable {
     }
   }
 
+  /// A head without a message becomes a whole request with the message of `other`, if that is one.
+  consuming func withMessage(of other: RequestPart) -> RequestPart {
+    guard case .head(let head) = self else { return self }
+    switch other {
+    case .whole(_, let message): return .whole(head, message)
+    case .wholeBytes(_, let bytes): return .wholeBytes(head, bytes)
+    case .head, .message, .bytes, .end: return self
+    }
+  }
+
   /// Whether the part can go on in place of `given` as it is.
   func isInPlace(of given: RequestPart, isUnary: Bool) -> Bool {
     switch self {

@@ -42,10 +42,28 @@ struct RequestWriters: Sendable {
     self.stream = make(isUnary: false)
   }
 
+  /// The writers of requests with another codec.
+  func using(codecName: String) -> RequestWriters {
+    RequestWriters(
+      wire: self.wire,
+      codecName: codecName,
+      unaryGET: self.unaryGET,
+      compression: self.compression,
+      acceptedEncodings: self.acceptedEncodings,
+      maximumMessageSize: self.maximumMessageSize
+    )
+  }
+
   /// - Parameter requestCompression: The request compression of the call.
+  @inline(__always)
   func writer(isUnary: Bool, _ requestCompression: RequestCompression) -> RequestWriter {
     if case .inherited = requestCompression { return isUnary ? self.unary : self.stream }
-    return RequestWriter(
+    return self.makeWriter(isUnary: isUnary, requestCompression)
+  }
+
+  @inline(never)
+  private func makeWriter(isUnary: Bool, _ requestCompression: RequestCompression) -> RequestWriter {
+    RequestWriter(
       wire: self.wire,
       codecName: self.codecName,
       isUnary: isUnary,

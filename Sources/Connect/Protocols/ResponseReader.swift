@@ -116,16 +116,18 @@ class ResponseReader {
     case .success: break
     case .failure(let failure): error = self.isNotModified(for: request) ? nil : failure
     }
+    let body = error == nil ? nil : self.takeWholeBody()
     let head = self.head
     if error != nil, error?.httpStatus == nil { error?.httpStatus = head?.status }
     return HTTPResponse(
       headers: single.headers,
-      message: message,
+      message: body ?? message,
       trailers: single.trailers,
       error: error,
       httpStatus: head?.status,
       httpHeaders: head?.headers ?? Headers(),
-      request: request
+      request: request,
+      isParsed: body != nil
     )
   }
 
@@ -143,6 +145,8 @@ class ResponseReader {
   func settle() {}
   func takeReceivedText() -> ReceivedText { ReceivedText() }
   var bufferedByteCount: Int { 0 }
+  /// The body of a response in which the protocol has found an error; nil unless a parser is to read it.
+  func takeWholeBody() -> ByteBuffer? { nil }
 }
 
 /// A response with its decoder, which is changed in place and never copied.

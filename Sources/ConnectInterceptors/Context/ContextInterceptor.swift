@@ -87,10 +87,12 @@ public final class ContextInterceptor: Interceptor, Sendable {
   }
 
   public func callFunction(_ method: MethodInfo) -> CallFunction {
-    CallFunction(requestFunction: { request in self.complete(&request) })
+    // A retry from the start belongs to the same call.
+    var madeID: String?
+    return CallFunction(requestFunction: { request in self.complete(&request, &madeID) })
   }
 
-  private func complete(_ request: inout HTTPRequest<Void>) {
+  private func complete(_ request: inout HTTPRequest<Void>, _ madeID: inout String?) {
     let context = request.isContextEmpty ? nil : request.context
     if self.options.sendsBaggage, let baggage = context?.baggage.headerValue,
       !request.headers.contains("baggage")
@@ -101,7 +103,8 @@ public final class ContextInterceptor: Interceptor, Sendable {
     if !self.isHeaderWellKnown { request.context[RequestIDHeader.self] = header }
     if let id = request.headers.first(header) {
       request.context.requestID = id
-    } else if let id = context?.requestID ?? self.options.makeRequestID?() {
+    } else if let id = context?.requestID ?? madeID ?? self.options.makeRequestID?() {
+      madeID = id
       request.headers.append(Headers.Field(lowercasedName: header, value: id))
       request.context.requestID = id
     }

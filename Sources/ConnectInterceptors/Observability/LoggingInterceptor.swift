@@ -125,6 +125,8 @@ public final class LoggingInterceptor: Interceptor {
   // MARK: Lines
 
   private func begin(_ request: HTTPRequest<Void>) {
+    // A retry from the start belongs to the same call.
+    guard self.startTime == nil else { return }
     self.startTime = self.log.now
     self.request = request
     self.write(.start, self.log.options.startLevel, "call started")

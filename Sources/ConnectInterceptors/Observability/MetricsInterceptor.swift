@@ -35,7 +35,8 @@ public final class MetricsInterceptor: Interceptor {
       requestFunction: { request in
         self.server = request.url.origin
         self.system = RPCSystem(contentType: request.contentType)
-        self.start = self.metrics.now
+        // A retry from the start belongs to the same call.
+        self.start = self.start ?? self.metrics.now
       },
       outcomeFunction: { outcome in self.end(outcome.code) }
     )

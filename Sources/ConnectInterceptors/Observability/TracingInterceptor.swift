@@ -99,7 +99,8 @@ public final class TracingInterceptor: Interceptor {
   }
 
   private func beginCall(_ request: inout HTTPRequest<Void>, _ method: MethodInfo) {
-    let span = self.startSpan(method.path, "", request, self.parent(of: request))
+    // A retry from the start belongs to the same call.
+    let span = self.callSpan ?? self.startSpan(method.path, "", request, self.parent(of: request))
     self.callSpan = span
     request.context.serviceContext = span.context
     if !self.spans.contains(.attempts) { self.inject(span.context, &request) }

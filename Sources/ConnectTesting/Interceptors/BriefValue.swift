@@ -84,6 +84,7 @@ extension ResponseVerb: BriefValue {
     switch self {
     case .proceed(let response): "response \(describe(response))"
     case .retry(_, let delay): "retry after \(delay)"
+    case .restart(_, let delay): "retry from the start after \(delay)"
     }
   }
 }
@@ -102,6 +103,7 @@ extension StreamResultVerb: BriefValue {
     switch self {
     case .proceed(let result): result.brief
     case .retry(_, let delay): "retry after \(delay)"
+    case .restart(_, let delay): "retry from the start after \(delay)"
     case .drop: "drop"
     }
   }

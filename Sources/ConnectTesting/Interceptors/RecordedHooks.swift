@@ -31,10 +31,12 @@ extension UnaryHooks {
           switch verb {
           case .proceed(let response): proceed(response)
           case .retry(let request, let delay): proceed.retry(request as? HTTPRequest<Sent>, after: delay)
+          case .restart(let request, let delay):
+            proceed.retry(request as? HTTPRequest<Sent>, after: delay, from: .start)
           }
         },
         effect: { verb, isRefused in
-          if case .retry = verb, isRefused { .proceed(given) } else { verb }
+          if isRefused, verb.retryStart != nil { .proceed(given) } else { verb }
         }
       )
       if let response { response(given, proceed) } else { proceed(given) }
@@ -64,8 +66,9 @@ extension StreamHooks {
           send: { proceed.send($0) },
           effect: { verb, isRefused in
             switch (verb, given) {
-            case (.retry, _) where isRefused, (.drop, .headers), (.drop, .complete): .proceed(given)
-            case (.retry, _), (.drop, _), (.proceed, _): verb
+            case (.retry, _) where isRefused, (.restart, _) where isRefused: .proceed(given)
+            case (.drop, .headers), (.drop, .complete): .proceed(given)
+            case (.retry, _), (.restart, _), (.drop, _), (.proceed, _): verb
             }
           }
         )

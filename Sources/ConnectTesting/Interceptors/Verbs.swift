@@ -27,12 +27,27 @@ extension ResponseVerb {
 
   /// How long the hook wants to wait before a new attempt, if it asked for one.
   public var retryDelay: Duration? {
-    if case .retry(_, let delay) = self { delay } else { nil }
+    switch self {
+    case .retry(_, let delay), .restart(_, let delay): delay
+    case .proceed: nil
+    }
   }
 
   /// The request of the new attempt; nil also if it is to be that of the caller.
   public var retryRequest: Request? {
-    if case .retry(let request, _) = self { request } else { nil }
+    switch self {
+    case .retry(let request, _), .restart(let request, _): request
+    case .proceed: nil
+    }
+  }
+
+  /// Where the new attempt starts, if the hook asked for one.
+  public var retryStart: RetryStart? {
+    switch self {
+    case .retry: .level
+    case .restart: .start
+    case .proceed: nil
+    }
   }
 }
 
@@ -56,12 +71,27 @@ extension StreamResultVerb {
 
   /// How long the hook wants to wait before a new attempt, if it asked for one.
   public var retryDelay: Duration? {
-    if case .retry(_, let delay) = self { delay } else { nil }
+    switch self {
+    case .retry(_, let delay), .restart(_, let delay): delay
+    case .proceed, .drop: nil
+    }
   }
 
   /// The request of the new attempt; nil also if it is to be that of the caller.
   public var retryRequest: HTTPRequest<Void>? {
-    if case .retry(let request, _) = self { request } else { nil }
+    switch self {
+    case .retry(let request, _), .restart(let request, _): request
+    case .proceed, .drop: nil
+    }
+  }
+
+  /// Where the new attempt starts, if the hook asked for one.
+  public var retryStart: RetryStart? {
+    switch self {
+    case .retry: .level
+    case .restart: .start
+    case .proceed, .drop: nil
+    }
   }
 
   /// Whether nothing is passed on.

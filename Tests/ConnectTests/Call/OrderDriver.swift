@@ -248,6 +248,9 @@ final class OrderDriver {
       _ = self.order.waitToRetry(for: index)
       self.dropCount += 1
       self.retries.append(Retry(index: index, head: head, epoch: self.order.epoch))
+    case .restart:
+      _ = self.order.waitToRetry(for: index, from: .start, ReplayLog(maximumBytes: .max))
+      self.dropCount += 1
     }
     return nil
   }
