@@ -26,7 +26,8 @@ final class AsyncStreamRun {
   var next: AsyncStreamNext?
   var hasCalledNext = false
   /// How the last attempt ended.
-  var lastError: ConnectError?
+  var lastEnd: ResultPart?
+  var lastError: ConnectError? { self.lastEnd?.error }
 
   /// Results that go on outwards.
   var results: Deque<ResultPart> = []

@@ -94,7 +94,7 @@ final class AsyncStreamStage: AsyncStage {
   override func take(_ result: consuming ResultPart) {
     guard let run = self.run, let next = run.next, let waiting = next.waiting.take() else { return }
     if result.isEnd {
-      run.lastError = result.error
+      run.lastEnd = copy result
       next.end()
     }
     waiting.post(.success(result))
@@ -144,9 +144,13 @@ final class AsyncStreamStage: AsyncStage {
     guard self.run === run, !run.isClosed else { return }
     let call = run.call
     self.perform(of: run) { pipeline in
-      pipeline.retryCause = run.lastError
-      if !run.hasPassedOut, run.results.isEmpty, pipeline.retry(retry, at: self.index, call) { return }
-      self.pass(.failed(run.lastError ?? .retriesUsedUp(call.plan.info)), of: run)
+      if !run.hasPassedOut, run.results.isEmpty, pipeline.retry(retry, at: self.index, call) {
+        pipeline.retryCause = run.lastError
+        return
+      }
+      // The messages of an attempt that had no error are gone.
+      let last = run.lastError == nil ? nil : run.lastEnd
+      self.pass(last ?? .failed(.retriesUsedUp(call.plan.info)), of: run)
     }
   }
 

@@ -70,18 +70,16 @@ final class AsyncUnaryStage: AsyncStage {
       try await Mailbox<ResultPart>(executor: executor).value(for: Next(here: here, request: request))
     }
     let job = Job {
-      let outcome: Result<ResultPart, RetryRequest>
+      let response: ResultPart
       do {
-        outcome = .success(try await body(part, next))
-      } catch let retry as RetryRequest {
-        outcome = .failure(retry)
+        response = try await body(part, next)
       } catch {
-        outcome = .success(form.failure(ConnectError(error)))
+        response = form.failure(ConnectError(error))
       }
       if executor.isCurrent {
-        here.value.stage.finish(here.value.run, with: outcome)
+        here.value.stage.finish(here.value.run, with: response)
       } else {
-        executor.execute { here.value.stage.finish(here.value.run, with: outcome) }
+        executor.execute { here.value.stage.finish(here.value.run, with: response) }
       }
     }
     run.job = job
@@ -179,16 +177,17 @@ final class AsyncUnaryStage: AsyncStage {
     mailbox.cancel()
   }
 
-  private func finish(_ run: Run, with outcome: Result<ResultPart, RetryRequest>) {
+  private func finish(_ run: Run, with response: ResultPart) {
     guard self.run === run else { return }
     run.job = nil
     if let mailbox = run.pendingNext.take() {
       self.giveUpInside(of: run)
       mailbox.post(.failure(CancellationError()))
     }
-    switch outcome {
-    case .success(let response): self.pass(response, of: run)
-    case .failure(let retry): self.retry(retry, of: run)
+    if let retry = response.error?.exception as? RetryRequest {
+      self.retry(retry, of: run)
+    } else {
+      self.pass(response, of: run)
     }
   }
 
@@ -202,8 +201,10 @@ final class AsyncUnaryStage: AsyncStage {
     let call = run.call
     call.pipeline.perform(call) { pipeline in
       guard self.run === run else { return }
-      pipeline.retryCause = run.lastResponse?.error
-      guard !pipeline.retry(retry, at: self.index, call) else { return }
+      if pipeline.retry(retry, at: self.index, call) {
+        pipeline.retryCause = run.lastResponse?.error
+        return
+      }
       self.pass(
         run.lastResponse ?? self.form.failure(.retriesUsedUp(call.plan.info)),
         of: run

@@ -157,8 +157,14 @@ final class Call: Cancellable, @unchecked Sendable {
     self.attempts.isEnding = true
     while let retry = hooks.passUp(&outcome, mayRetry: true) {
       self.attempts.isEnding = false
-      self.pipeline.retryCause = outcome.error
-      if self.pipeline.restart(from: -1, retry.part, after: retry.delay, self) { return }
+      if let error = hooks.interruption {
+        self.terminate(with: error)
+        return
+      }
+      if self.pipeline.restart(from: -1, retry.part, after: retry.delay, self) {
+        self.pipeline.retryCause = outcome.error
+        return
+      }
       self.attempts.isEnding = true
     }
     self.complete(with: self.side.end(end, changedTo: outcome), consume outcome)
@@ -167,7 +173,11 @@ final class Call: Cancellable, @unchecked Sendable {
   /// Ends the call with a local error: cancellation, the deadline, or an abandoned hook.
   func terminate(with error: ConnectError) {
     self.executor.assertIsCurrent()
-    guard !self.isOver, !self.attempts.isEnding else { return }
+    guard !self.isOver else { return }
+    guard !self.attempts.isEnding else {
+      self.hooks?.interruption = error
+      return
+    }
     self.attempts.isEnding = true
     if let hooks = self.hooks {
       if hooks.hasAsked {

@@ -202,7 +202,7 @@ final class CallEnvironment: Sendable {
       reader,
       of: method,
       maximumMessageSize: min(maximumMessageSize, self.decoders.maximumMessageSize),
-      maximumFraming: 2 * Envelope.prefixLength + self.maximumMetadataSize,
+      maximumFraming: 2 * Envelope.prefixLength + min(self.maximumMetadataSize, 1 << 30),
       acceptedEncodings: self.decoders.acceptedEncodings
     )
   }

@@ -44,6 +44,8 @@ final class CallHooks {
   /// Whether interceptors are, or were, asked for their hooks.
   private(set) var hasAsked = false
   private(set) var isAsking = false
+  /// What has ended the call while hooks were being told of another outcome, which one of them then wants to retry.
+  var interruption: ConnectError?
   /// The outcome, if the call has ended while interceptors were asked.
   var outcomeInAsking: CallOutcome?
   /// Whether a hook has the request.
@@ -121,6 +123,11 @@ final class CallHooks {
       guard !call.isOver else { return nil }
       var error = ConnectError(error)
       error.isUnsent = true
+      // Hooks of stages may wait from an earlier start.
+      if call.pipeline.hasStarted {
+        Termination(error: error, plan: call.plan).tell(call.pipeline, isFinal: false)
+        guard !call.isOver else { return nil }
+      }
       call.finish(with: call.side.end(of: error))
       return nil
     }
@@ -130,9 +137,8 @@ final class CallHooks {
     // The only reference to the head, so that hooks change it in place.
     var request = HTTPRequest(head: head)
     let entries = self.entries
-    // Hooks may wait from an earlier start.
-    self.waitingCount = 0
     self.wasRefused = false
+    defer { self.haveRequest = false }
     for index in entries.indices {
       if let function = entries[index].function.requestFunction {
         self.haveRequest = true
@@ -143,7 +149,8 @@ final class CallHooks {
         self.haveRequest = false
         guard !call.isOver else { return nil }
       }
-      if entries[index].function.seesOutcome { self.waitingCount = index + 1 }
+      // More may wait, from an earlier start.
+      if entries[index].function.seesOutcome, self.waitingCount <= index { self.waitingCount = index + 1 }
     }
     return request.head
   }

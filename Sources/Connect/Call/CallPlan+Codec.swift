@@ -80,17 +80,3 @@ extension CallPlan {
     }
   }
 }
-
-extension HTTPResponse {
-  /// Nil if there is a message to decode.
-  fileprivate var errorInPlaceOfMessage: ConnectError? {
-    if let error = self.error { return error }
-    guard self.httpStatus == 304, self.message.readableBytes == 0 else { return nil }
-    return ConnectError(
-      code: .unknown,
-      message: "\(HTTPStatus.describe(304)), and no interceptor had a response to give in its place",
-      metadata: self.headers,
-      httpStatus: 304
-    )
-  }
-}

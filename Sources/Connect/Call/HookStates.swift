@@ -278,10 +278,11 @@ class HookStates {
 
   /// The call is over.
   ///
+  /// - Parameter closing: Whether stages take no further results.
   /// - Returns: Which interceptors, from the outermost on, still wait for a result.
-  func finishStages() -> [Bool] {
+  func finishStages(closing: Bool = true) -> [Bool] {
     let waiting = self.marks.map { $0 & (Mark.passedHead | Mark.closed) == Mark.passedHead }
-    self.marks = self.marks.map { $0 | Mark.closed }
+    if closing { self.marks = self.marks.map { $0 | Mark.closed } }
     return waiting
   }
 }

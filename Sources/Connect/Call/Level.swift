@@ -10,9 +10,17 @@ final class Level {
   private var mustReplay = false
   /// Whether a retry waits for its delay to end.
   var isWaitingToRetry = false
+  /// Whether messages are kept only so that the call can start again.
+  var isForRestart = false
 
   init(log: ReplayLog<RequestPart>) {
     self.log = log
+  }
+
+  /// A result goes out to the caller: it is too late to start again.
+  func resultIsShown() {
+    self.isForRestart = false
+    self.log.drop()
   }
 
   /// Whether nothing new can be sent for now.

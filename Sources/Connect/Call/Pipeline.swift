@@ -192,9 +192,10 @@ final class Pipeline: PipelineOrder {
   ///
   /// - Returns: False if there is to be no other attempt.
   func retry(_ retry: RetryRequest, at index: Int, _ call: Call) -> Bool {
-    switch retry.start {
-    case .level: self.retry(at: index, retry.part, after: retry.delay, call)
-    case .start: self.restart(from: index, retry.part, after: retry.delay, call)
+    let request = retry.request(inPlaceOf: index < self.codec ? self.firstMessage : self.firstBytes)
+    return switch retry.start {
+    case .level: self.retry(at: index, request, after: retry.delay, call)
+    case .start: self.restart(from: index, request, after: retry.delay, call)
     }
   }
 

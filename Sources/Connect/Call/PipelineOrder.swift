@@ -25,8 +25,8 @@ class PipelineOrder: HookStates {
   /// Empty without interceptors; then there is not even a codec.
   private(set) var stages: [Stage] = []
   /// The first part of each level; nil until it arrives, and if the level has no hooks.
-  private var firstMessage: RequestPart?
-  private var firstBytes: RequestPart?
+  private(set) var firstMessage: RequestPart?
+  private(set) var firstBytes: RequestPart?
   /// Nil for unary calls, until the first retry.
   private(set) var messages: Level?
   private(set) var bytes: Level?
@@ -76,6 +76,7 @@ class PipelineOrder: HookStates {
   func begin(atMessages: Bool, with first: RequestPart, _ log: @autoclosure () -> ReplayLog<RequestPart>) {
     let level = self.isUnary ? nil : Level(log: log())
     if atMessages {
+      level?.isForRestart = !self.stages.prefix(self.codec).contains(where: \.seesResult)
       (self.firstMessage, self.messages) = (first, level)
     } else {
       (self.firstBytes, self.bytes) = (first, level)

@@ -100,7 +100,12 @@ struct ResultFlow {
   }
 
   private func deliver(_ result: consuming ResultPart) {
-    if result.isEnd { self.call.finish(with: result) } else { self.outside.deliver(result) }
+    if result.isEnd {
+      self.call.finish(with: result)
+    } else {
+      if let messages = self.order.messages, messages.isForRestart { messages.resultIsShown() }
+      self.outside.deliver(result)
+    }
   }
 
   /// Moves waiting results, the outermost first, or takes the next one.

@@ -56,6 +56,11 @@ enum Stage {
     }
   }
 
+  /// Whether hooks here see a response.
+  var seesResult: Bool {
+    if case .hooks(_, let kinds, _) = self { kinds.seesResult } else { false }
+  }
+
   /// Whether the interceptor can ask for a retry.
   var mayRetry: Bool {
     switch self {

@@ -34,26 +34,16 @@ struct StageBuilder: MethodVisitor {
     case .messages(let form):
       let stage = AsyncUnaryStage(.response, of: I.self) { part, next in
         guard let request = HTTPRequest<Input>(part) else { throw CancellationError() }
-        do {
-          return .whole(
-            try await form.interceptUnary(request, method: method, next: UnaryNext(next)).erased
-          )
-        } catch let retry as RetryRequest {
-          throw retry.withMessage(of: Input.self)
-        }
+        return .whole(try await form.interceptUnary(request, method: method, next: UnaryNext(next)).erased)
       }
       stages.add(messages: .async(stage))
     case .bytes(let form):
       let info = method.info
       let stage = AsyncUnaryStage(.responseBytes, of: I.self) { part, next in
         guard let request = HTTPRequest<ByteBuffer>(part) else { throw CancellationError() }
-        do {
-          return .wholeBytes(
-            try await form.interceptUnaryBytes(request, method: info, next: UnaryByteNext(next))
-          )
-        } catch let retry as RetryRequest {
-          throw retry.withMessage(of: ByteBuffer.self)
-        }
+        return .wholeBytes(
+          try await form.interceptUnaryBytes(request, method: info, next: UnaryByteNext(next))
+        )
       }
       stages.add(bytes: .async(stage))
     case nil: break

@@ -3,12 +3,13 @@ struct Termination {
   let error: ConnectError
   let plan: CallPlan
 
-  func tell(_ pipeline: Pipeline) {
-    let waiting = pipeline.finish()
+  /// - Parameter isFinal: Whether nothing flows any more; otherwise the call may start again.
+  func tell(_ pipeline: Pipeline, isFinal: Bool = true) {
+    let waiting = isFinal ? pipeline.finish() : pipeline.finishStages(closing: false)
     // A hook may complete the call, which releases the stages.
     let stages = pipeline.stages
     var visit: Visit?
-    if pipeline.hasAsyncStages { self.tellAsync(stages) }
+    if isFinal, pipeline.hasAsyncStages { self.tellAsync(stages) }
     for index in stages.indices.reversed() {
       guard waiting[index], case .hooks(let functions, let kinds, let form) = stages[index], kinds.seesResult
       else { continue }

@@ -4,21 +4,26 @@ final class CallFormat {
   let environment: CallEnvironment
   let parser: ResponseParser?
 
+  private init(_ choices: ProtocolChoices?, _ environment: CallEnvironment, _ parser: ResponseParser?) {
+    self.choices = choices
+    self.environment = environment
+    self.parser = parser
+  }
+
   // Not inlined: what is rare makes what is frequent slower.
   @inline(never)
-  init(
+  static func make(
     _ config: ProtocolClientConfig,
     _ method: MethodInfo,
     _ options: CallOptions,
     _ shard: ClientShards.Shard
-  ) {
+  ) -> CallFormat {
     let (own, other) = (options.format, config.methodFormats?(method))
-    self.parser = own?.responseParser ?? other?.responseParser
-    if let codec = own?.codec ?? other?.codec {
-      (self.choices, self.environment) = shard.using(codec)
-    } else {
-      self.choices = shard.choices
-      self.environment = shard.choices?.current ?? shard.environment
+    let parser = own?.responseParser ?? other?.responseParser
+    guard let codec = own?.codec ?? other?.codec else {
+      return CallFormat(shard.choices, shard.choices?.current ?? shard.environment, parser)
     }
+    let (choices, environment) = shard.using(codec)
+    return CallFormat(choices, environment, parser)
   }
 }

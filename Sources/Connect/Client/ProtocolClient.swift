@@ -77,7 +77,7 @@ public final class ProtocolClient: Sendable {
     let shard = self.shards.take()
     let format =
       self.hasMethodFormats || options.hasFormat
-      ? CallFormat(self.config, method.info, options, shard) : nil
+      ? CallFormat.make(self.config, method.info, options, shard) : nil
     let choices = format == nil ? shard.choices : format?.choices
     let environment = format?.environment ?? shard.choices?.current ?? shard.environment
     let inheritance = self.inherit(into: &options, method: method.info, on: environment.executor)

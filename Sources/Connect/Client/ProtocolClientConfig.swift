@@ -167,8 +167,7 @@ extension ProtocolClientConfig {
 
 extension ProtocolClientConfig {
   func mayHaveInterceptors(_ options: CallOptions) -> Bool {
-    !self.interceptors.isEmpty || self.methodInterceptors != nil || self.interceptorProvider != nil
-      || !options.interceptors.isEmpty
+    !self.interceptors.isEmpty || self.methodInterceptors != nil || !options.interceptors.isEmpty
   }
 
   /// New interceptors for a call, outermost first.
@@ -179,7 +178,7 @@ extension ProtocolClientConfig {
     options: CallOptions,
     provided: MethodInterceptors?
   ) -> [CallHooks.Entry] {
-    guard self.mayHaveInterceptors(options) else { return [] }
+    guard provided != nil || self.mayHaveInterceptors(options) else { return [] }
     var interceptors: [CallHooks.Entry] = []
     interceptors.reserveCapacity(self.interceptors.count + options.interceptors.count)
     switch provided {

@@ -1,3 +1,5 @@
+internal import NIOCore
+
 /// Where a retry begins.
 public enum RetryStart: Sendable, Hashable {
   /// At the first hook of the level whose hook asks for the retry: of the message hooks, or of the byte hooks. Outer
@@ -35,6 +37,9 @@ public struct RetryRequest: Error, Sendable {
   /// Where the retry begins. A call hook's retry always begins at the start.
   public let start: RetryStart
 
+  /// The request to begin with, without its message; nil for the request of the caller or of the level.
+  public var request: HTTPRequest<Void>? { self.part?.head.map { HTTPRequest(head: $0) } }
+
   /// A retry with the request of the caller or, from the level, with the first request of the level.
   ///
   /// - Parameters:
@@ -64,18 +69,16 @@ public struct RetryRequest: Error, Sendable {
     self.start = start
   }
 
-  private init(_ part: RequestPart?, after delay: Duration, from start: RetryStart) {
-    self.part = part
-    self.delay = delay
-    self.start = start
-  }
-
-  /// The same retry, without a message of another type.
-  func withMessage<Message: Sendable>(of type: Message.Type) -> RetryRequest {
-    guard case .whole(let head, let message) = self.part, !(message is MessageBox<Message>) else {
-      return self
-    }
-    return RetryRequest(.head(head), after: self.delay, from: self.start)
+  /// The request to begin with, without its message if it is not a message of the same type as that of `given`.
+  func request(inPlaceOf given: RequestPart?) -> RequestPart? {
+    guard case .whole(let head, let message) = self.part else { return self.part }
+    let isSame =
+      switch given {
+      case .whole(_, let other): type(of: message) == type(of: other)
+      case .wholeBytes: message is MessageBox<ByteBuffer>
+      case .head, .message, .bytes, .end, nil: false
+      }
+    return isSame ? self.part : .head(head)
   }
 }
 

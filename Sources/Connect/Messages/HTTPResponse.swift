@@ -189,3 +189,17 @@ public struct HTTPResponse: Sendable {
     }
   }
 }
+
+extension HTTPResponse {
+  /// Nil if there is a message to decode.
+  var errorInPlaceOfMessage: ConnectError? {
+    if let error = self.error { return error }
+    guard self.httpStatus == 304, self.message.readableBytes == 0 else { return nil }
+    return ConnectError(
+      code: .unknown,
+      message: "\(HTTPStatus.describe(304)), and no interceptor had a response to give in its place",
+      metadata: self.headers,
+      httpStatus: 304
+    )
+  }
+}

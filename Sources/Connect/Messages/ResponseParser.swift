@@ -18,8 +18,19 @@ internal import NIOCore
 /// A body that is larger than ``ProtocolClientConfig/Limits/maximumReceivedMessageSize`` fails the call with
 /// `resource_exhausted`.
 public struct ResponseParser: Sendable {
-  private let parser: @Sendable (HTTPResponse) throws -> (any AnyMessage)?
-  private let output: any Sendable.Type
+  /// An object, since most calls have none.
+  private final class Body: Sendable {
+    let parse: @Sendable (HTTPResponse) throws -> (any AnyMessage)?
+    let output: any Sendable.Type
+
+    init(_ output: any Sendable.Type, _ parse: @escaping @Sendable (HTTPResponse) throws -> (any AnyMessage)?)
+    {
+      self.output = output
+      self.parse = parse
+    }
+  }
+
+  private let body: Body
 
   /// A parser for methods that answer with `Output`. Calls of other methods fail with `internal`.
   ///
@@ -32,8 +43,7 @@ public struct ResponseParser: Sendable {
     for output: Output.Type,
     _ parse: @escaping @Sendable (HTTPResponse) throws -> Output?
   ) {
-    self.parser = { try parse($0).map { MessageBox($0) } }
-    self.output = output
+    self.body = Body(output) { try parse($0).map { MessageBox($0) } }
   }
 
   /// - Parameters:
@@ -59,6 +69,8 @@ public struct ResponseParser: Sendable {
 
   private func parse(whole response: HTTPResponse, of method: AnyMethod) -> AnyResponse? {
     guard response.error == nil || response.isParsed else { return nil }
+    var response = response
+    if let error = response.errorInPlaceOfMessage, response.error == nil { response.error = error }
     let outcome: AnyResponse.Outcome
     do throws(ConnectError) {
       guard let message = try self.parse(response, of: method) else { return nil }
@@ -91,9 +103,9 @@ public struct ResponseParser: Sendable {
   {
     let check = OutputCheck()
     method.accept(check)
-    guard check.isOutput(self.output) else { throw self.wrongType(method.info) }
+    guard check.isOutput(self.body.output) else { throw self.wrongType(method.info) }
     do {
-      return try self.parser(response)
+      return try self.body.parse(response)
     } catch {
       throw error as? ConnectError
         ?? ConnectError(
@@ -107,7 +119,8 @@ public struct ResponseParser: Sendable {
   private func wrongType(_ method: MethodInfo) -> ConnectError {
     ConnectError(
       code: .internalError,
-      message: "the response parser of \(method.path) gives \(self.output), which is not the method's output"
+      message:
+        "the response parser of \(method.path) gives \(self.body.output), which is not the method's output"
     )
   }
 }

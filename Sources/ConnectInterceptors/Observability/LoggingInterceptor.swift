@@ -134,6 +134,7 @@ public final class LoggingInterceptor: Interceptor {
 
   private func end(_ outcome: CallOutcome) {
     guard let start = self.startTime else { return }
+    self.startTime = nil
     let error = outcome.error
     let level = error.map { self.log.options.failureLevel($0) } ?? self.log.options.successLevel
     self.write(

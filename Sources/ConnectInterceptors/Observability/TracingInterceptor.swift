@@ -108,6 +108,7 @@ public final class TracingInterceptor: Interceptor {
 
   private func endCall(_ code: Code, _ error: ConnectError?) {
     guard let span = self.callSpan.take() else { return }
+    self.attemptParent = nil
     span.setOutcome(code, error, self.system)
     span.end()
   }

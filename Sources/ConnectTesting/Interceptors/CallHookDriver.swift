@@ -29,6 +29,13 @@ public final class CallHookDriver: Sendable {
     }.get()
   }
 
+  /// Gives the retry hook an outcome.
+  ///
+  /// - Returns: The retry that the hook asks for; nil for none.
+  public func retry(after outcome: CallOutcome) -> RetryRequest? {
+    self.executor.sync { self.driven.value.callHooks(self.method).retryFunction?(outcome) }
+  }
+
   /// Gives the outcome hook an outcome.
   ///
   /// - Returns: The outcome as it goes on in a call: as the hook has left it, but a failure stays a failure.

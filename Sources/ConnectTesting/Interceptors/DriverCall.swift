@@ -57,6 +57,8 @@ class DriverCall {
         ?? (self.setup.isBytes ? FixedInterceptor(byteHooks: hooks) : FixedInterceptor(messageHooks: hooks))
     }
     interceptors[0].callHooks.requestFunction = { own in
+      // A retry from the start has its own request.
+      guard self.ownRequest == nil else { return }
       self.ownRequest = own
       if let request { own = request }
     }

@@ -25,6 +25,8 @@ final class MockRecorder: Sendable {
 final class MockRecordingInterceptor: Interceptor {
   private let recorder: MockRecorder
   private var recordEnd: ((CallOutcome) -> Void)?
+  /// The record, which a retry from the start continues.
+  private var record: (any Sendable)?
 
   init(_ recorder: MockRecorder) {
     self.recorder = recorder
@@ -60,7 +62,8 @@ final class MockRecordingInterceptor: Interceptor {
     _ request: inout HTTPRequest<Message>,
     of method: MethodSpec<Input, Output>
   ) {
-    let call = self.recorder.call(method, request)
+    let call = self.record as? MockCall<Input> ?? self.recorder.call(method, request)
+    self.record = call
     request.context[MockCallKey.self] = call
     self.recordEnd = { outcome in call?.didEnd(outcome) }
   }

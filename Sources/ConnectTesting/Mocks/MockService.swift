@@ -31,7 +31,8 @@ public final class MockService: Sendable {
     let compressions = config.compression.responses + [config.compression.requests].compactMap(\.self)
     self.transport = InMemoryTransport(
       executor: executor,
-      codecs: [config.codec],
+      // Methods and calls may have another codec than the client's.
+      codecs: [config.codec] + [ProtoCodec(), JSONCodec()].filter { $0.name != config.codec.name },
       requestCompressions: compressions
     )
     var config = config

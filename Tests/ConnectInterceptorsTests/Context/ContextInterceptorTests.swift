@@ -21,7 +21,7 @@ final class ContextInterceptorTests: XCTestCase {
   }
 
   func testMakesOneIDForAllAttempts() async throws {
-    for level in [RetryWhenUnavailable.Level.bytes, .messages] {
+    for level in RetryWhenUnavailable.Level.allCases {
       let service = ObservedService()
       let seen = Noted<String?>()
       let client = service.client(

@@ -94,7 +94,7 @@ final class LoggingInterceptorTests: XCTestCase {
   }
 
   func testACallIsOneWithAllItsAttempts() async throws {
-    for level in [RetryWhenUnavailable.Level.bytes, .messages] {
+    for level in RetryWhenUnavailable.Level.allCases {
       self.recorder.removeAll()
       let service = ObservedService()
       let log = self.log(service)

@@ -71,7 +71,7 @@ final class MetricsInterceptorTests: XCTestCase {
   }
 
   func testACallIsOneWithAllItsAttempts() async throws {
-    for level in [RetryWhenUnavailable.Level.bytes, .messages] {
+    for level in RetryWhenUnavailable.Level.allCases {
       self.backend.reset()
       let service = ObservedService()
       let metrics = self.metrics(service, CallMetrics.Options(includesServer: false))

@@ -95,16 +95,20 @@ struct ObservedService: Sendable {
   }
 }
 
-/// Asks for another attempt when the service is away, after two seconds.
+/// Asks for another attempt when the service is away, after two seconds: at its level, or at the start of the call.
 struct RetryWhenUnavailable: Interceptor {
-  enum Level { case messages, bytes }
+  enum Level: CaseIterable { case messages, bytes, start }
 
   var level = Level.bytes
 
   func unaryFunction() -> UnaryFunction {
-    guard self.level == .bytes else { return UnaryFunction() }
+    guard self.level != .messages else { return UnaryFunction() }
     return UnaryFunction(responseFunction: { response, proceed in
-      if response.code == .unavailable { proceed.retry(after: .seconds(2)) } else { proceed(response) }
+      if response.code == .unavailable {
+        proceed.retry(after: .seconds(2), from: self.level == .start ? .start : .level)
+      } else {
+        proceed(response)
+      }
     })
   }
 

@@ -107,7 +107,7 @@ final class TracingInterceptorTests: XCTestCase {
   }
 
   func testEachAttemptIsAChild() async throws {
-    for level in [RetryWhenUnavailable.Level.bytes, .messages] {
+    for level in RetryWhenUnavailable.Level.allCases {
       self.tracer.clearAll()
       let service = ObservedService()
       let client = service.client(self.tracing(), { _ in RetryWhenUnavailable(level: level) })

@@ -306,6 +306,66 @@ final class RestartTests: XCTestCase {
     }
   }
 
+  /// Whoever has seen a request hears of the end, also if the second start does not reach it.
+  func testHooksThatWaitFromAnEarlierStartAreTold() async {
+    for form in [Form.byte, .asyncByte, .message] {
+      let events = Events()
+      let gate: InterceptorFactory = { _ in
+        var count = 0
+        return FixedCallHooks(
+          CallFunction(requestFunction: { _ in
+            count += 1
+            if count > 1 { throw ConnectError(code: .permissionDenied, message: "no more") }
+          })
+        )
+      }
+      let waiting: InterceptorFactory = { _ in
+        var interceptor = TestInterceptor()
+        interceptor.call.outcomeFunction = { events.add("outcome \($0.code)") }
+        interceptor.unaryMessages.responseFunction = { response, proceed in
+          events.add("response \(response.code)")
+          proceed(response)
+        }
+        return interceptor
+      }
+      let client = ProtocolClient.scripted(
+        ScriptedTransport(Self.failing),
+        interceptors: [gate, waiting, form.factory(1)]
+      )
+      let response = await client.unary(.unary, "x")
+      XCTAssertEqual(response.code, .permissionDenied, "\(form)")
+      XCTAssertEqual(events.all, ["response permission_denied", "outcome permission_denied"], "\(form)")
+    }
+  }
+
+  func testACancellationByAHookIsNotLostInARetry() async {
+    let transport = ScriptedTransport(Self.failing)
+    let handle = Box<CallHandle?>(nil)
+    let events = Events()
+    let client = ProtocolClient.scripted(
+      transport,
+      interceptors: [
+        { _ in
+          FixedCallHooks(
+            CallFunction(
+              outcomeFunction: { events.add("\($0.code)") },
+              retryFunction: { _ in RetryRequest() }
+            )
+          )
+        },
+        { _ in FixedCallHooks(CallFunction(outcomeFunction: { _ in handle.value?.cancel() })) },
+      ]
+    )
+    let outcome = Signal<ResponseMessage<Text>>()
+    transport.virtualExecutor.sync {
+      handle.value = client.unary(.unary, "x") { outcome.fire($0) }
+    }
+    let response = await outcome.wait()
+    XCTAssertEqual(response.code, .canceled)
+    XCTAssertEqual(transport.streams.count, 1)
+    XCTAssertEqual(events.all, ["canceled"])
+  }
+
   func testARetryOfASuccess() async {
     let transport = ScriptedTransport.replying([{ $0.reply("\"old\"") }, { $0.reply("\"new\"") }])
     let client = ProtocolClient.scripted(

@@ -148,4 +148,62 @@ final class StreamRestartTests: XCTestCase {
       XCTAssertEqual(results.value, ["headers", "a", "end ok"], "\(form)")
     }
   }
+
+  /// A refused retry passes on how the last attempt ended.
+  func testARefusedRetryKeepsTheEnd() async throws {
+    for form in Form.allCases {
+      let transport = ScriptedTransport { stream in
+        stream.respondStream()
+        stream.endStream(.unavailable, metadata: #"{"x-why":["maintenance"]}"#)
+      }
+      let client = ProtocolClient.scripted(transport, interceptors: [form.factory()])
+      let stream = client.bidirectionalStream(.bidirectional)
+      stream.finish()
+      var trailers = Headers()
+      for await result in stream.results { if case .complete(_, _, let last) = result { trailers = last } }
+      XCTAssertEqual(trailers["x-why"], ["maintenance"], "\(form)")
+    }
+  }
+
+  /// The caller sends on while the first messages are sent again.
+  func testMessagesDuringARetry() async throws {
+    for form in Form.allCases {
+      let transport = ScriptedTransport.replying([
+        { stream in
+          stream.onWrite = { stream, _ in
+            if stream.sentMessages.count == 2 { stream.fail(ConnectError(code: .unavailable)) }
+          }
+        }, StreamChainTests.echo,
+      ])
+      let client = ProtocolClient.scripted(transport, interceptors: [form.factory()])
+      let stream = client.bidirectionalStream(.bidirectional)
+      for message in ["a", "b", "c", "d"] as [Text] { try await stream.send(message) }
+      stream.finish()
+      var results: [String] = []
+      for await result in stream.results { results.append(result.short) }
+      XCTAssertEqual(results, ["headers", "a", "b", "c", "d", "end ok"], "\(form)")
+    }
+  }
+
+  func testAStreamThatACallHookHasFailedBeforeItStarted() async {
+    let transport = ScriptedTransport(StreamChainTests.echo)
+    let client = ProtocolClient.scripted(
+      transport,
+      interceptors: [
+        Form.call.factory(),
+        { _ in
+          var isFirst = true
+          var interceptor = TestInterceptor()
+          interceptor.call.requestFunction = { _ in
+            defer { isFirst = false }
+            if isFirst { throw ConnectError(code: .aborted) }
+          }
+          return interceptor
+        },
+      ]
+    )
+    let results = await client.results()
+    XCTAssertEqual(results, ["headers", "a", "b", "end ok"])
+    XCTAssertEqual(transport.streams.count, 1)
+  }
 }

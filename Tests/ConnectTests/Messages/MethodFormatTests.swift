@@ -282,6 +282,28 @@ final class MethodFormatTests: XCTestCase {
     XCTAssertEqual(response.message?.text, "502 text/html unavailable <h1>Bad Gateway</h1>")
   }
 
+  func testNotModified() async {
+    let transport = self.answering(304, nil, ByteBuffer())
+    let options = CallOptions(headers: ["if-none-match": ["\"1\""]], responseParser: Self.describing)
+    let response = await ProtocolClient.scripted(transport).unary(.unary, "x", options: options)
+    XCTAssertEqual(response.message?.text, "304 - unknown ")
+  }
+
+  func testAnInterceptorsAnswerIsParsed() async {
+    let client = ProtocolClient.scripted(
+      .silent(),
+      interceptors: [
+        TestInterceptor.make { interceptor in
+          interceptor.unaryBytes.requestFunction = { _, proceed in
+            proceed.answer(HTTPResponse(message: ByteBuffer(string: "stored"), httpStatus: 200))
+          }
+        }
+      ]
+    )
+    let response = await client.unary(.unary, "x", options: CallOptions(responseParser: Self.describing))
+    XCTAssertEqual(response.message?.text, "200 - ok stored")
+  }
+
   func testAParserAndARetry() async {
     let transport = ScriptedTransport.replying([
       { stream in

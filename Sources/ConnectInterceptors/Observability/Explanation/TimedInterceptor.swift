@@ -13,6 +13,7 @@ struct TimedInterceptor: Interceptor {
     return CallFunction(
       requestFunction: self.timed(hooks.requestFunction),
       outcomeFunction: self.timed(hooks.outcomeFunction),
+      retryFunction: hooks.retryFunction,
       endFunction: hooks.endFunction
     )
   }
