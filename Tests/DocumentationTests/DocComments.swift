@@ -62,6 +62,10 @@ struct DocComments: Sendable {
   var version: Adapter { given() }
   var signature: Adapter { given() }
   var once: Retrier { given() }
+  var parts: ClientParts {
+    get { given() }
+    nonmutating set {}
+  }
   var signer: Signer { given() }
   var recorded: Recorder { given() }
   var login: Login { given() }

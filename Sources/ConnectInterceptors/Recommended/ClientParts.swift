@@ -13,7 +13,19 @@ public import Logging
 /// )
 /// ```
 ///
-/// A part that is nil is left out.
+/// A part that is nil is left out. Interceptors of your own stand before, after, or in place of a part. The part is named
+/// by the type of its interceptor:
+///
+/// ```swift
+/// parts.insert(before: RetryInterceptor.self) { MyInterceptor(config: $0) }
+/// parts.replace(LoggingInterceptor.self) { MyInterceptor(config: $0) }
+/// ```
+///
+/// A part that is left out, since it is nil or has no backend, still has its place. ``TracingInterceptor`` stands twice,
+/// around calls and around attempts: the place before it is outside of both, the place after it inside of both.
+///
+/// A type that is not in the recommended set is a mistake. Debug builds stop there. Release builds log a warning, and add
+/// the interceptor behind the set.
 public struct ClientParts: Sendable {
   /// Sends the request's id and baggage.
   public var context: ContextInterceptor.Options? = .defaults
@@ -38,16 +50,46 @@ public struct ClientParts: Sendable {
   public var circuitBreaker: CircuitBreaker? = CircuitBreaker()
   /// Bounds how many calls run at the same time; nil, the default, for no bound.
   public var concurrencyLimiter: ConcurrencyLimiter?
+  /// What the user has put before, after, and in place of parts, in the order of the calls.
+  var edits: [PartEdit] = []
+  /// Warns of edits that cannot be made.
+  let logger: Logger
 
   /// Context, traces, metrics, a log, retries and a circuit breaker with their defaults. No credentials, cache or
   /// concurrency limit: set these if they are needed.
   ///
   /// - Parameter logger: For the log. In each second, the first 100 lines of a kind are written, then every 100th.
   public init(logger: Logger) {
+    self.logger = logger
     self.log = CallLog(
       logger: logger,
       options: CallLog.Options(sampling: LogSampling(first: 100, thereafter: 100))
     )
+  }
+}
+
+extension ClientParts {
+  /// The places of the recommended interceptors, in their order. A part that is left out has a place, too.
+  var places: [PartPlace] {
+    let spans: Void? = self.isTraced && TracingInterceptor.hasBackend ? () : nil
+    return [
+      PartPlace(self.context.map { ContextInterceptor(options: $0) }) { interceptor, _ in interceptor },
+      PartPlace(spans) { TracingInterceptor(config: $1, spans: .call) },
+      PartPlace(self.metrics, if: \.isEnabled) { MetricsInterceptor($0, config: $1) },
+      PartPlace(self.log, if: \.hasBackend) { log, _ in LoggingInterceptor(log) },
+      PartPlace(self.acceptedStatuses.map { HTTPStatusInterceptor(accepting: $0) }) { interceptor, _ in
+        interceptor
+      },
+      PartPlace(self.credentials) { credentials, _ in CredentialsInterceptor(credentials) },
+      PartPlace(self.cache) { cache, _ in CacheReadInterceptor(cache) },
+      PartPlace(self.cache) { cache, _ in CacheWriteInterceptor(cache) },
+      PartPlace(self.retryPolicy.map { RetryPlan(policy: $0, budget: self.retryBudget) }) { plan, _ in
+        RetryInterceptor(plan)
+      },
+      PartPlace(self.circuitBreaker) { breaker, _ in CircuitBreakerInterceptor(breaker) },
+      PartPlace(self.concurrencyLimiter) { limiter, _ in ConcurrencyLimitInterceptor(limiter) },
+      PartPlace(spans) { TracingInterceptor(config: $1, spans: .attempts) },
+    ]
   }
 }
 
@@ -67,39 +109,11 @@ extension [InterceptorFactory] {
   ///
   /// Metrics, log and traces without a backend are left out: set the backends up before this is called.
   ///
-  /// Further interceptors may be listed before or after these, or belong to a method or a call. If there is a cache, their
-  /// byte hooks stand outside of the cache and of what follows it here, wherever they are listed: they may tell users apart.
+  /// Further interceptors may stand between these (``ClientParts/insert(before:_:)``), be listed before or after them, or
+  /// belong to a method or a call. If there is a cache, their byte hooks stand outside of the cache and of what follows it here, wherever
+  /// they are listed: they may tell users apart.
   /// Interceptors that are `HookPlacement.userIndependent` are exempt.
   public static func recommended(for parts: ClientParts) -> [InterceptorFactory] {
-    var factories: [InterceptorFactory] = []
-    if let options = parts.context {
-      let interceptor = ContextInterceptor(options: options)
-      factories.append { _ in interceptor }
-    }
-    let isTraced = parts.isTraced && TracingInterceptor.hasBackend
-    if isTraced { factories.append { TracingInterceptor(config: $0, spans: .call) } }
-    if let metrics = parts.metrics, metrics.isEnabled {
-      factories.append { MetricsInterceptor(metrics, config: $0) }
-    }
-    if let log = parts.log, log.hasBackend { factories.append { _ in LoggingInterceptor(log) } }
-    if let statuses = parts.acceptedStatuses {
-      let interceptor = HTTPStatusInterceptor(accepting: statuses)
-      factories.append { _ in interceptor }
-    }
-    if let credentials = parts.credentials { factories.append { _ in CredentialsInterceptor(credentials) } }
-    if let cache = parts.cache {
-      factories.append { _ in CacheReadInterceptor(cache) }
-      factories.append { _ in CacheWriteInterceptor(cache) }
-    }
-    if let policy = parts.retryPolicy {
-      let plan = RetryPlan(policy: policy, budget: parts.retryBudget)
-      factories.append { _ in RetryInterceptor(plan) }
-    }
-    if let breaker = parts.circuitBreaker { factories.append { _ in CircuitBreakerInterceptor(breaker) } }
-    if let limiter = parts.concurrencyLimiter {
-      factories.append { _ in ConcurrencyLimitInterceptor(limiter) }
-    }
-    if isTraced { factories.append { TracingInterceptor(config: $0, spans: .attempts) } }
-    return factories
+    parts.edited(parts.places)
   }
 }

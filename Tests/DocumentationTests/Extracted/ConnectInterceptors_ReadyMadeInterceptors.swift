@@ -4,6 +4,10 @@ import Connect
 import ConnectInterceptors
 import Logging
 
+struct RequestSigner: Interceptor {}
+
+struct CallRecorder: Interceptor {}
+
 private func ConnectInterceptors_ReadyMadeInterceptors_2() async throws {
   let credentials: Credentials = given()
   var parts = ClientParts(logger: Logger(label: "calls"))
@@ -16,4 +20,12 @@ private func ConnectInterceptors_ReadyMadeInterceptors_2() async throws {
   _ = credentials
   _ = parts
   _ = config
+}
+
+private func ConnectInterceptors_ReadyMadeInterceptors_3() async throws {
+  var parts = ClientParts(logger: Logger(label: "calls"))
+  parts.insert(after: CredentialsInterceptor.self) { _ in RequestSigner() }
+  parts.replace(LoggingInterceptor.self) { _ in CallRecorder() }
+  parts.remove(CircuitBreakerInterceptor.self)
+  _ = parts
 }
