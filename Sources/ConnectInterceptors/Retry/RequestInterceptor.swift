@@ -9,13 +9,16 @@ private import Synchronization
 /// ```
 ///
 /// The adapters run in order before each attempt, and the first that throws fails the call. When an attempt fails, the
-/// retriers are asked in order, and the first answer other than `doNotRetry` decides. The client's cap on retries and the
-/// call's deadline apply as well. A stream is retried only until something of its response has gone out.
+/// retriers are asked in order, and the first answer other than `doNotRetry` decides. What is both adapter and retrier comes
+/// last in each direction. The client's cap on retries and the call's deadline apply as well. A stream is retried only
+/// until something of its response has gone out.
+///
+/// To compose adapters and retriers with interceptors that have hooks, see
+/// ``Swift/Array/composed(adapters:retriers:interceptors:holdsStreamHeaders:)``.
 ///
 /// It has byte hooks, as ``RetryInterceptor`` has. Without adapters they are `HookPlacement.userIndependent`.
 public final class RequestInterceptor: Interceptor {
-  private let adapters: [any RequestAdapter]
-  private let retriers: [any RequestRetrier]
+  private let parts: RequestComposition
   private let holdsStreamHeaders: Bool
   private var method: MethodInfo?
   private var attemptCount = 0
@@ -31,14 +34,15 @@ public final class RequestInterceptor: Interceptor {
   /// - Parameters:
   ///   - adapters: Run before each attempt. Each receives the result of the previous adapter.
   ///   - retriers: Asked when an attempt fails, until the first answer other than `doNotRetry`.
+  ///   - interceptors: What is both. They adapt behind all adapters, and are asked behind all retriers.
   ///   - holdsStreamHeaders: As ``RetryPolicy/holdsStreamHeaders``. Without retriers nothing is held.
   public init(
     adapters: [any RequestAdapter] = [],
     retriers: [any RequestRetrier] = [],
+    interceptors: [any RequestAdapter & RequestRetrier] = [],
     holdsStreamHeaders: Bool = true
   ) {
-    self.adapters = adapters
-    self.retriers = retriers
+    self.parts = RequestComposition(adapters: adapters, retriers: retriers, interceptors: interceptors)
     self.holdsStreamHeaders = holdsStreamHeaders
   }
 
@@ -56,7 +60,7 @@ public final class RequestInterceptor: Interceptor {
           proceed(result.map { $0.with($0.message ?? request.message) })
         }
       },
-      responseFunction: self.retriers.isEmpty
+      responseFunction: self.parts.retriers.isEmpty
         ? nil
         : { response, proceed in
           guard let error = response.error, !proceed.isOver else {
@@ -76,7 +80,7 @@ public final class RequestInterceptor: Interceptor {
           }
         }
     )
-    .placed(self.adapters.isEmpty ? .userIndependent : .asListed)
+    .placed(self.parts.adapters.isEmpty ? .userIndependent : .asListed)
   }
 
   public func streamFunction() -> StreamFunction {
@@ -89,7 +93,7 @@ public final class RequestInterceptor: Interceptor {
           proceed(result.map { $0.with(()) })
         }
       },
-      streamResultFunction: self.retriers.isEmpty
+      streamResultFunction: self.parts.retriers.isEmpty
         ? nil : { result, proceed in self.receive(result, proceed) }
     )
   }
@@ -135,14 +139,13 @@ public final class RequestInterceptor: Interceptor {
     // The method is known, unless a test drives the byte hooks alone.
     let method = request.method ?? MethodInfo(path: request.url.path, streamType: streamType)
     self.method = method
-    guard !self.adapters.isEmpty else {
+    guard !self.parts.adapters.isEmpty else {
       proceed(.success(request))
       return
     }
-    self.run(on: executor) { [adapters] in
+    self.run(on: executor) { [parts] in
       do {
-        var request = request
-        for adapter in adapters { request = try await adapter.adapt(request, for: method) }
+        let request = try await parts.adapt(request, for: method)
         adapted.value.withLock { $0 = request }
         proceed(.success(request))
       } catch {
@@ -168,15 +171,7 @@ public final class RequestInterceptor: Interceptor {
       number: self.attemptCount,
       method: method
     )
-    self.run(on: executor) { [retriers] in
-      for retrier in retriers {
-        let result = await retrier.retry(attempt)
-        if case .doNotRetry = result { continue }
-        decide(result)
-        return
-      }
-      decide(.doNotRetry)
-    }
+    self.run(on: executor) { [parts] in decide(await parts.retry(attempt)) }
   }
 
   private func run(on executor: (any TaskExecutor)?, _ work: @escaping @Sendable () async -> Void) {

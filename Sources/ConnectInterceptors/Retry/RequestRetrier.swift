@@ -3,12 +3,36 @@ public import NIOCore
 
 /// Decides whether a failed call is retried.
 ///
-/// For ``RequestInterceptor``. A retrier is shared by all calls that it is given to.
+/// For ``RequestInterceptor``. A retrier is shared by all calls that it is given to. For the form with a completion, see
+/// ``CallbackRequestRetrier``.
 public protocol RequestRetrier: Sendable {
   /// Called when an attempt has failed, as long as nothing of its response has gone out to the caller. Not called when the
   /// call ends by its own deadline or cancellation. The task is cancelled when the call ends; it begins on the call's
   /// executor, where it must not block.
   func retry(_ attempt: FailedAttempt) async -> RetryResult
+}
+
+/// A ``RequestRetrier`` with a completion in place of `async`.
+public protocol CallbackRequestRetrier: RequestRetrier {
+  /// Called when an attempt has failed, as ``RequestRetrier/retry(_:)``.
+  ///
+  /// - Parameters:
+  ///   - attempt: The attempt that failed.
+  ///   - completion: To be called once, from any thread, with the answer.
+  func retry(_ attempt: FailedAttempt, completion: Retrier.Completion)
+}
+
+extension CallbackRequestRetrier {
+  public func retry(_ attempt: FailedAttempt) async -> RetryResult {
+    let error = ConnectError(
+      code: .internalError,
+      message: "\(Self.self) decides about a retry of \(attempt.method.path), and let go of its completion "
+        + "without calling it"
+    )
+    return await Retrier.Completion.wait(ifReleased: .doNotRetryWithError(error), ifCancelled: .doNotRetry) {
+      self.retry(attempt, completion: $0)
+    }
+  }
 }
 
 /// An attempt that failed, as a ``RequestRetrier`` sees it.
@@ -43,7 +67,7 @@ public enum RetryResult: Sendable {
   case doNotRetryWithError(ConnectError)
 }
 
-/// A ``RequestRetrier`` that is a closure.
+/// A ``RequestRetrier`` that is a closure, `async` or with a completion.
 ///
 /// ```swift
 /// let once = Retrier { attempt in
@@ -53,12 +77,28 @@ public enum RetryResult: Sendable {
 public struct Retrier: RequestRetrier {
   /// The retrier as a closure; see ``RequestRetrier/retry(_:)``.
   public typealias Body = @Sendable (FailedAttempt) async -> RetryResult
+  /// The retrier as a closure; see ``CallbackRequestRetrier/retry(_:completion:)``.
+  public typealias CallbackBody = @Sendable (FailedAttempt, Completion) -> Void
+  /// What a retrier in callback form calls.
+  public typealias Completion = RequestCompletion<RetryResult>
+
+  private struct CallbackRetrier: CallbackRequestRetrier {
+    let body: CallbackBody
+
+    func retry(_ attempt: FailedAttempt, completion: Completion) { self.body(attempt, completion) }
+  }
 
   private let body: Body
 
   /// A retrier that calls `body`.
   public init(_ body: @escaping Body) {
     self.body = body
+  }
+
+  /// A retrier that calls `body`, and waits for its completion.
+  public init(_ body: @escaping CallbackBody) {
+    let callback = CallbackRetrier(body: body)
+    self.body = { await callback.retry($0) }
   }
 
   public func retry(_ attempt: FailedAttempt) async -> RetryResult {
