@@ -56,3 +56,16 @@ public final class CacheReadInterceptor: Interceptor {
     .placed(.innermost)
   }
 }
+
+extension CacheReadInterceptor: ConfigurationChecking {
+  package func problem(in config: ProtocolClientConfig) -> String? {
+    let configuration = self.reading.cache.configuration
+    guard !configuration.messageRules.isEmpty else { return nil }
+    let codec = configuration.codecs.first { $0.name == config.codec.name }
+    if let codec, type(of: codec) == type(of: config.codec) { return nil }
+    return
+      "the cache has rules for typed responses, but the client's codec, \(type(of: config.codec)) with the name "
+      + "\(config.codec.name), is not the one of this name in ResponseCache.Configuration.codecs: responses may not "
+      + "decode, and are not stored then"
+  }
+}

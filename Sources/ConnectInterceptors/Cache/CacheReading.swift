@@ -13,6 +13,8 @@ final class CacheReading: Sendable {
     /// The cached entry, for revalidation.
     let entry: CacheEntry?
     let mark: CacheMark
+    /// The rules of the method about typed responses.
+    let messageRules: BoundMessageRules?
     /// Nil if the call shares no flight.
     var member: SingleFlight.Member?
 
@@ -29,7 +31,7 @@ final class CacheReading: Sendable {
     var given: (key: CacheKey, headers: Headers)?
   }
 
-  private let cache: ResponseCache
+  let cache: ResponseCache
   private let state = Mutex(State())
 
   init(_ cache: ResponseCache) {
@@ -75,7 +77,8 @@ final class CacheReading: Sendable {
     _ entry: CacheEntry?,
     _ proceed: UnaryFunction.RequestProceed
   ) {
-    if policy != .networkFirst, !control.noCache, let entry, self.isFresh(entry, maxAge: control.maxAge) {
+    let rules = self.cache.messageRules(for: request)
+    if policy != .networkFirst, let entry, self.cache.isFresh(entry, control, rules) {
       self.leaveFlight()
       self.state.withLock { $0.given = (key, request.headers) }
       return proceed.answer(self.cache.response(of: entry, .hit))
@@ -85,14 +88,9 @@ final class CacheReading: Sendable {
       return proceed(.failure(.notInCache(path: request.url.path)))
     }
     let mark = CacheMark(self.cache, key)
-    let attempt = Attempt(headers: request.headers, control: control, entry: entry, mark: mark)
+    let headers = request.headers
+    let attempt = Attempt(headers: headers, control: control, entry: entry, mark: mark, messageRules: rules)
     self.fetch(request, attempt, proceed)
-  }
-
-  private func isFresh(_ entry: CacheEntry, maxAge: Duration?) -> Bool {
-    let now = self.cache.now
-    guard now < entry.expiry else { return false }
-    return maxAge.map { now - entry.birth <= $0 } ?? true
   }
 
   /// Goes to the network, or waits for a call that does.
@@ -185,8 +183,11 @@ final class CacheReading: Sendable {
         !isAboutCaller || attempt.key.headers.contains(where: { UserHeaders.partitioned.contains($0.name) }),
         self.rules(response).mayShare(isPersonal: attempt.key.isPersonal)
       else { return .doNotShare }
-    } else if !self.rules(response).mayShare(isPersonal: attempt.key.isPersonal) {
-      return .doNotShare
+    } else {
+      let rules = self.rules(response)
+      guard rules.mayShare(isPersonal: attempt.key.isPersonal),
+        attempt.messageRules?.mayShare(response, age: rules.age) ?? true
+      else { return .doNotShare }
     }
     // Each waiting call has its own request.
     var response = response
@@ -205,7 +206,9 @@ final class CacheReading: Sendable {
     else { return response }
     // The request's `max-age` may let an entry expire earlier.
     let expiry = attempt.control.maxAge.map { min(entry.expiry, entry.birth + $0) } ?? entry.expiry
-    let overdue = self.cache.now - expiry
+    var overdue = self.cache.now - expiry
+    // What the method's rules call stale counts as expired by now.
+    if overdue < .zero, self.cache.isStale(entry, by: attempt.messageRules) { overdue = .zero }
     guard overdue < .zero || overdue < allowance else { return response }
     self.state.withLock { $0.given = (attempt.key, attempt.headers) }
     return self.cache.response(of: entry, .stale)

@@ -51,7 +51,7 @@ struct CacheRules {
   }
 
   /// How old the response was when it came.
-  private var age: Duration {
+  var age: Duration {
     self.response.headers.first("age").flatMap(Int64.init).map { Duration.seconds(max(0, $0)).clamped }
       ?? .zero
   }

@@ -23,6 +23,11 @@ extension ResponseCache {
     /// of keys. Exclude other headers that say who the user is by ``keyHeaders``. A response that is `private` or sets a
     /// cookie is not shared even then, unless calls have a ``CachePartition``.
     public var sharesResponsesBetweenUsers: Bool
+    /// The codecs that decode responses for ``setRules(for:isStale:shouldStore:)``, found by their name. List a codec of your
+    /// own here; before the others, if it has the name of one of them.
+    public var codecs: [any Codec] = [ProtoCodec(), JSONCodec()]
+    /// By the method's path.
+    var messageRules: [String: MessageRules] = [:]
 
     /// A configuration as given; what is left out is as in ``defaults``.
     public init(

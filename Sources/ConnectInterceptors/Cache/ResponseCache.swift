@@ -158,6 +158,28 @@ public final class ResponseCache: Sendable {
     entry.expiry - self.now
   }
 
+  /// Whether an entry may answer a request without the network: HTTP's rules, the request's `cache-control`, and the rules of
+  /// its method (``Configuration/setRules(for:isStale:shouldStore:)``) all say that it is fresh.
+  public func isFresh(_ entry: CacheEntry, for request: HTTPRequest<ByteBuffer>) -> Bool {
+    self.isFresh(entry, CacheControl(request.headers), self.messageRules(for: request))
+  }
+
+  /// - Parameters:
+  ///   - control: Of the request.
+  ///   - rules: Of the request's method.
+  func isFresh(_ entry: CacheEntry, _ control: CacheControl, _ rules: BoundMessageRules?) -> Bool {
+    let now = self.now
+    guard !control.noCache, now < entry.expiry else { return false }
+    if let maxAge = control.maxAge, now - entry.birth > maxAge { return false }
+    return !self.isStale(entry, by: rules)
+  }
+
+  /// - Parameter rules: Of the request's method.
+  func isStale(_ entry: CacheEntry, by rules: BoundMessageRules?) -> Bool {
+    guard let rules else { return false }
+    return rules.isStale(entry.response, age: max(.zero, self.now - entry.birth))
+  }
+
   // MARK: Writing
 
   /// Notes that a request passes on its way to the server. Call it in a request hook, and pass the result to
@@ -170,7 +192,8 @@ public final class ResponseCache: Sendable {
   ///
   /// A response is not stored if the request's key lacks a header that says who the user is. Nor is it stored if its
   /// `HTTPResponse.request` has another key than `request`: interceptors inside have then made it another user's. Nor is it
-  /// stored if it was requested before the cache was told to forget it.
+  /// stored if it was requested before the cache was told to forget it, or if its method's rules
+  /// (``Configuration/setRules(for:isStale:shouldStore:)``) say so.
   ///
   /// - Parameters:
   ///   - response: What the server answered; HTTP status 304 confirms the stored entry.
@@ -185,7 +208,12 @@ public final class ResponseCache: Sendable {
     let mark = mark.flatMap { $0.cache === self && $0.key == key ? $0 : nil } ?? CacheMark(self, key)
     guard response.error == nil, self.mayServe(request) else { return }
     guard response.request == nil || self.isMade(response, for: key) else { return }
-    let source = Source(headers: request.headers, time: mark.time, removalCount: mark.removalCount)
+    let source = Source(
+      headers: request.headers,
+      time: mark.time,
+      removalCount: mark.removalCount,
+      messageRules: self.messageRules(for: request)
+    )
     guard response.httpStatus == 304 else {
       self.store(response, for: key, from: source)
       return
@@ -204,15 +232,16 @@ public final class ResponseCache: Sendable {
     var time: Duration
     /// The removal count of the key at that time.
     var removalCount: UInt64
+    /// The rules of the request's method.
+    var messageRules: BoundMessageRules?
   }
 
   private func store(_ response: HTTPResponse, for key: CacheKey, from source: Source) {
     // A response may have been made as early as its request was sent: RFC 9111, section 4.2.3.
     let rules = CacheRules(response, configuration: self.configuration, requestTime: source.time)
-    guard rules.mayStore(isPersonal: key.isPersonal) else {
-      self.storage.remove(key)
-      return
-    }
+    guard rules.mayStore(isPersonal: key.isPersonal),
+      source.messageRules?.shouldStore(response, age: rules.age) ?? true
+    else { return self.forget(key, headers: source.headers) }
     let entry = rules.makeEntry(requestHeaders: source.headers)
     // The first variant is stored under the key itself, so that one lookup tells which headers to compare.
     self.storage.entry(for: key) { [storage] first in
@@ -250,6 +279,10 @@ public final class ResponseCache: Sendable {
 
   func remove(_ key: CacheKey, headers: Headers) {
     self.removals.add(key)
+    self.forget(key, headers: headers)
+  }
+
+  private func forget(_ key: CacheKey, headers: Headers) {
     self.storage.entry(for: key) { [storage] entry in
       guard let entry else { return }
       storage.remove(entry.matches(headers) ? key : key.variant(by: entry.varyingNames, headers))

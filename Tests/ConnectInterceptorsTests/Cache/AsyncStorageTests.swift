@@ -44,7 +44,7 @@ final class AsyncStorageTests: XCTestCase {
 }
 
 /// Answers from tasks of its own, once it is open.
-private final class SlowStorage: CacheStorage {
+final class SlowStorage: CacheStorage {
   private let base = MemoryCacheStorage()
   private let isOpen: Observed<Bool>
   private let storedCount = Observed(0)

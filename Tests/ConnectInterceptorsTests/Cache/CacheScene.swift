@@ -95,6 +95,23 @@ struct CacheScene: Sendable {
   }
 }
 
+extension CacheScene {
+  typealias MessageRule = @Sendable (ResponseMessage<LookupResponse>, Duration) -> Bool
+
+  /// With rules about the responses of the only method.
+  static func ruled(
+    _ configuration: ResponseCache.Configuration = .defaults,
+    storage: any CacheStorage = MemoryCacheStorage(),
+    networkProtocol: NetworkProtocol = .connect,
+    isStale: MessageRule? = nil,
+    shouldStore: MessageRule? = nil
+  ) -> CacheScene {
+    var configuration = configuration
+    configuration.setRules(for: TestMethods.lookup, isStale: isStale, shouldStore: shouldStore)
+    return CacheScene(configuration, storage: storage, networkProtocol: networkProtocol)
+  }
+}
+
 /// Calls under way, and their outcomes, in the order of the calls.
 final class LookupCalls: Sendable {
   private let state = Observed<(handles: [CallHandle], outcomes: [Int: ResponseMessage<LookupResponse>])>(

@@ -36,3 +36,17 @@ private func ConnectInterceptors_Caching_2() async throws {
   _ = options
   _ = response
 }
+
+private func ConnectInterceptors_Caching_3() async throws {
+  var configuration = ResponseCache.Configuration(timeToLive: .seconds(300))
+  configuration.setRules(
+    for: Connectrpc_Eliza_V1_ElizaServiceClient.Methods.say,
+    isStale: { response, age in
+      response.message?.sentence.hasSuffix("?") == true && age > .seconds(10)
+    },
+    shouldStore: { response, _ in response.message?.sentence.isEmpty == false }
+  )
+  let cache = ResponseCache(configuration: configuration)
+  _ = configuration
+  _ = cache
+}

@@ -50,6 +50,16 @@ extension DocComments {
     if CacheStatus(response.headers) == .stale { warn() }
   }
 
+  private func MessageRules_1() async throws {
+    var configuration = ResponseCache.Configuration.defaults
+    configuration.setRules(
+      for: say,
+      isStale: { response, age in age > .seconds(10) && response.message?.sentence.isEmpty == true },
+      shouldStore: { response, _ in response.message?.sentence != "busy" }
+    )
+    _ = configuration
+  }
+
   private func ResponseCache_1() async throws {
     let cache = ResponseCache()
     let config = ProtocolClientConfig(
@@ -155,6 +165,11 @@ extension DocComments {
     _ = config
   }
 
+  private func ClientParts_2() async throws {
+    parts.insert(before: RetryInterceptor.self) { MyInterceptor(config: $0) }
+    parts.replace(LoggingInterceptor.self) { MyInterceptor(config: $0) }
+  }
+
   private func ConnectionLostRetrier_1() async throws {
     config.interceptors = [{ _ in RequestInterceptor(retriers: [ConnectionLostRetrier()]) }]
   }
@@ -166,6 +181,35 @@ extension DocComments {
       return request
     }
     _ = version
+  }
+
+  private func RequestCompletion_1() async throws {
+    let token = Adapter { request, _, completion in
+      login.getToken(request: .with { $0.clientID = id }) { response in
+        completion(
+          Result {
+            var request = request
+            request.headers["x-token"] = [try response.get().token]
+            return request
+          }
+        )
+      }
+    }
+    _ = token
+  }
+
+  private func RequestComposition_1() async throws {
+    let parts = RequestComposition(adapters: [version], retriers: [once])
+    config.interceptors = [{ _ in RequestInterceptor(retriers: [ConnectionLostRetrier()], interceptors: [parts]) }]
+    _ = parts
+  }
+
+  private func RequestComposition_2() async throws {
+    config.interceptors = .composed(
+      adapters: [version],
+      retriers: [once],
+      interceptors: [{ MyInterceptor(config: $0) }]
+    )
   }
 
   private func RequestInterceptor_1() async throws {
