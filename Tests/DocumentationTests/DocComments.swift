@@ -59,6 +59,8 @@ struct DocComments: Sendable {
 
   var budget: RetryBudget { given() }
   var credentials: Credentials { given() }
+  var cache: ResponseCache { given() }
+  var jar: CookieJar { given() }
   var version: Adapter { given() }
   var signature: Adapter { given() }
   var once: Retrier { given() }
@@ -93,12 +95,14 @@ struct DocComments: Sendable {
   struct Login: Sendable {
     struct Request: Sendable {
       var clientID: String
+      var refreshToken: String?
 
       static func with(_: (inout Request) -> Void) -> Request { given() }
     }
 
     struct Response: Sendable {
       let token: String
+      let refreshToken: String?
       let expiresIn: Int
     }
 

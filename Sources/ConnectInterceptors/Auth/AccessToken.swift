@@ -11,16 +11,31 @@ public struct AccessToken: Sendable {
   /// How long the token is accepted, counted from when ``Credentials`` receive it: OAuth's `expires_in`. Nil if only the
   /// server's refusal ends it.
   public let lifetime: Duration?
+  /// What the provider gets the next token with, if the server has given it: OAuth's `refresh_token`. It is never sent with
+  /// calls. The provider finds it in ``CredentialsRefresh/previous``, and a ``CredentialStore`` keeps it.
+  public let refreshToken: String?
+  /// What comes before the value in the header: OAuth's `token_type`. Nil for ``Credentials/Configuration/scheme``.
+  public let scheme: String?
 
   /// A token; without a lifetime it is used until a server refuses it.
   ///
   /// - Parameters:
   ///   - value: See ``value``.
   ///   - headers: Sent as they are, besides the value in the header of ``Credentials/Configuration/header``.
+  ///   - refreshToken: See ``refreshToken``.
+  ///   - scheme: See ``scheme``.
   ///   - lifetime: See ``lifetime``.
-  public init(_ value: String, headers: Headers = Headers(), expiresIn lifetime: Duration? = nil) {
+  public init(
+    _ value: String,
+    headers: Headers = Headers(),
+    refreshToken: String? = nil,
+    scheme: String? = nil,
+    expiresIn lifetime: Duration? = nil
+  ) {
     self.value = value
     self.headers = headers
+    self.refreshToken = refreshToken
+    self.scheme = scheme
     self.lifetime = lifetime
   }
 

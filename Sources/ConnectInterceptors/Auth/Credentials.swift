@@ -1,4 +1,5 @@
 public import Connect
+public import Logging
 public import NIOCore
 internal import Synchronization
 
@@ -29,6 +30,8 @@ private enum RefreshedCredentials: CallContextKey {
 /// `Task { … }`. A call that inherits nothing of the provider's task needs ``CredentialsRefresh/options``, or a method
 /// that ``Configuration/methods`` leaves out.
 ///
+/// With a ``CredentialStore`` the login survives a restart of the process. Without one it ends with the process.
+///
 /// When the user changes, call ``invalidate()``, and then ``update(_:)`` if the new token is already known.
 public final class Credentials: Sendable {
   /// Fetches a token.
@@ -48,6 +51,8 @@ public final class Credentials: Sendable {
   public let configuration: Configuration
   let signer: Signer?
   let hosts: HostList
+  /// Nil without a store.
+  let keeper: CredentialsKeeper?
   private let provider: Provider
   private let clock: any Clock<Duration>
   private let time: ElapsedTime
@@ -58,17 +63,23 @@ public final class Credentials: Sendable {
   /// - Parameters:
   ///   - hosts: Where the token may go: names or addresses as in the client's `host`, without the port; `*.example.com`
   ///     for all names below; the path of a Unix domain socket. Calls to other hosts go without.
-  ///   - token: A token to begin with; nil to fetch one for the first call.
+  ///   - token: A token to begin with; nil to load or fetch one for the first call. It is not saved.
+  ///   - store: Where the token is kept; nil for this process's memory alone.
   ///   - configuration: See ``configuration``.
   ///   - clock: The time for expiry and limits.
+  ///   - wallClock: The time for the expiry of tokens in the store.
+  ///   - logger: Warns if the store fails to save or to clear; nothing is logged by default.
   ///   - signer: Makes the headers of each request from the token. Nil for the token itself, in
   ///     ``Configuration/header`` and ``AccessToken/headers``.
   ///   - provider: Fetches a token.
   public init(
     for hosts: [String],
     token: AccessToken? = nil,
+    store: (any CredentialStore)? = nil,
     configuration: Configuration = .defaults,
     clock: any Clock<Duration> = ContinuousClock(),
+    wallClock: WallClock = .system,
+    logger: Logger = Logger(label: "connect", factory: { _ in SwiftLogNoOpLogHandler() }),
     signer: Signer? = nil,
     provider: @escaping Provider
   ) {
@@ -76,6 +87,7 @@ public final class Credentials: Sendable {
     self.configuration = configuration
     self.signer = signer
     self.provider = provider
+    self.keeper = store.map { CredentialsKeeper($0, clock: wallClock, logger: logger) }
     self.clock = clock
     self.time = ElapsedTime(on: clock)
     self.state = Mutex(CredentialsState(configuration, token: token, now: self.time.now))
@@ -88,17 +100,38 @@ public final class Credentials: Sendable {
   ///
   /// Waiting calls belong to the former user: they fail with `unauthenticated`. The result of a refresh in flight is
   /// ignored. A call that has shown the former token makes no other attempt with another token.
+  ///
+  /// The store is cleared in the background; see ``flushStore()``. If that fails, the log has a warning, and this process
+  /// does not read the store before it has saved another token there.
   public func invalidate() {
-    self.tell(self.state.withLock { $0.invalidate() })
+    let (outcome, mustWork) = self.state.withLock { ($0.invalidate(), self.keeper?.invalidated() ?? false) }
+    self.tell(outcome)
+    if mustWork { self.keeper?.start(for: self) }
   }
 
   /// Replaces the token, for example after a login. Waiting calls proceed with the new token. The result of a refresh in
   /// flight is ignored.
   ///
   /// If the token is another user's, call ``invalidate()`` first, so that no call of the former user proceeds with it.
+  ///
+  /// The token is saved in the store in the background; see ``flushStore()``.
   public func update(_ token: AccessToken) {
     let now = self.time.now
-    self.tell(self.state.withLock { $0.update(token, now: now) })
+    let (outcome, mustWork) = self.state.withLock { state in
+      (state.update(token, now: now), self.keeper?.updated(token) ?? false)
+    }
+    self.tell(outcome)
+    if mustWork { self.keeper?.start(for: self) }
+  }
+
+  /// Waits until the store has what these credentials have: the token of the last refresh or ``update(_:)``, or nothing
+  /// after ``invalidate()``. For programs that end soon after a login or logout.
+  ///
+  /// It returns at once if there is no store. It does not wait for a refresh in flight.
+  ///
+  /// - Throws: A `ConnectError` that says why the last change failed; `CancellationError` if the task is cancelled.
+  public func flushStore() async throws {
+    try await self.keeper?.flush()
   }
 
   // MARK: For the interceptor
@@ -184,7 +217,7 @@ public final class Credentials: Sendable {
   }
 
   /// The executor of tasks that sleep on the clock.
-  private var taskExecutor: (any TaskExecutor)? { (self.clock as? any ExecutorClock)?.taskExecutor }
+  var taskExecutor: (any TaskExecutor)? { (self.clock as? any ExecutorClock)?.taskExecutor }
 
   /// Runs `work` after a time on the clock, in a task that can be cancelled.
   func afterDelay(_ delay: Duration, _ work: @escaping @Sendable () -> Void) -> Task<Void, Never> {
@@ -217,15 +250,30 @@ public final class Credentials: Sendable {
   /// Whether a refresh is in flight.
   package var isRefreshing: Bool { self.state.withLock { $0.running != nil } }
 
+  /// Calls `body` with the state if a refresh is in flight.
+  ///
+  /// - Returns: Whether it is.
+  @discardableResult
+  func ifRunning(_ refresh: CredentialsState.Refresh, _ body: (inout CredentialsState) -> Void = { _ in })
+    -> Bool
+  {
+    self.state.withLock { state in
+      guard state.running?.id == refresh.id else { return false }
+      body(&state)
+      return true
+    }
+  }
+
   /// Detached, since the call that starts the refresh may be cancelled.
   private func start(_ refresh: CredentialsState.Refresh) {
     Task.detached(executorPreference: self.taskExecutor) {
       let fetch = Task(executorPreference: self.taskExecutor) {
+        if let keeper = self.keeper { return await keeper.refresh(refresh, of: self) }
         self.finish(refresh, await self.fetch(refresh))
       }
       // Calls do not wait for a provider that ignores its cancellation.
       let watch = self.afterDelay(self.configuration.refreshTimeout) {
-        self.finish(refresh, .failure(self.timeoutError))
+        self.finish(refresh, .failure(self.configuration.timeoutError))
         fetch.cancel()
       }
       await fetch.value
@@ -233,7 +281,7 @@ public final class Credentials: Sendable {
     }
   }
 
-  private func fetch(_ refresh: CredentialsState.Refresh) async -> Result<AccessToken, ConnectError> {
+  func fetch(_ refresh: CredentialsState.Refresh) async -> Result<AccessToken, ConnectError> {
     let context = self.context(within: CallContext())
     let request = CredentialsRefresh(
       reason: refresh.reason,
@@ -249,15 +297,37 @@ public final class Credentials: Sendable {
     }
   }
 
-  private func finish(_ refresh: CredentialsState.Refresh, _ result: Result<AccessToken, ConnectError>) {
+  /// Ends a refresh, unless it has ended before.
+  ///
+  /// - Parameters:
+  ///   - origin: Where the result comes from.
+  ///   - isOtherUser: Whether the user is known to have changed.
+  /// - Returns: Whether the credentials now hold a new token that the store lacks.
+  @discardableResult
+  func finish(
+    _ refresh: CredentialsState.Refresh,
+    _ result: Result<AccessToken, ConnectError>,
+    from origin: CredentialsState.Origin = .provider,
+    isOtherUser: Bool = false
+  ) -> Bool {
     let now = self.time.now
-    guard let outcome = self.state.withLock({ $0.finish(refresh.id, result, now: now) }) else { return }
-    self.tell(outcome)
+    let (outcome, mustSave) = self.state.withLock { state -> (CredentialsState.Outcome?, Bool) in
+      guard let outcome = state.finish(refresh.id, result, from: origin, isOtherUser: isOtherUser, now: now)
+      else { return (nil, false) }
+      guard let keeper = self.keeper, origin == .provider, case .success(let token) = result
+      else { return (outcome, false) }
+      // Under the lock, so that a change of the user comes before or after it.
+      keeper.refreshed(token)
+      return (outcome, true)
+    }
+    if let outcome { self.tell(outcome) }
+    return mustSave
   }
 
   /// Calls back those who waited for the refresh, if there was one.
   private func tell(_ outcome: CredentialsState.Outcome) {
     self.stallTimer.cancel(upTo: outcome.refresh)
+    self.keeper?.stopAsking(upTo: outcome.refresh)
     for waiter in outcome.waiters { waiter(outcome.result) }
   }
 
@@ -270,11 +340,13 @@ public final class Credentials: Sendable {
     // The refresh may have ended in between.
     if self.state.withLock({ $0.running?.id != refresh }) { self.stallTimer.cancel(upTo: refresh) }
   }
+}
 
-  private var timeoutError: ConnectError {
+extension Credentials.Configuration {
+  fileprivate var timeoutError: ConnectError {
     ConnectError(
       code: .deadlineExceeded,
-      message: "the credentials were not refreshed within \(self.configuration.refreshTimeout.clamped)"
+      message: "the credentials were not refreshed within \(self.refreshTimeout.clamped)"
     )
   }
 }

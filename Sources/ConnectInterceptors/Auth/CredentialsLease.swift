@@ -15,7 +15,7 @@ struct CredentialsLease: Sendable, CustomStringConvertible, CustomReflectable {
     self.token = token
     var headers = Headers()
     if !token.value.isEmpty {
-      let value = configuration.scheme.map { "\($0) \(token.value)" } ?? token.value
+      let value = (token.scheme ?? configuration.scheme).map { "\($0) \(token.value)" } ?? token.value
       headers.add(name: configuration.header, value: value)
     }
     headers.append(contentsOf: token.headers)

@@ -12,13 +12,17 @@ public struct CredentialsRefresh: Sendable {
     case expired
     /// The server refused the token.
     case refused
-    /// ``Credentials/invalidate()`` was called.
+    /// ``Credentials/invalidate()`` was called, perhaps by another process with the same store.
     case invalidated
   }
 
   /// Why a new token is due.
   public let reason: Reason
-  /// The token that the new one is to replace, for providers that need it. Nil after ``Credentials/invalidate()``.
+  /// The token that the new one is to replace, with its refresh token; perhaps one that the store has kept since an earlier
+  /// process. Nil after ``Credentials/invalidate()``.
+  ///
+  /// A server that gives no new refresh token wants the old one to be used again (RFC 6749, section 6): the provider then
+  /// returns it with the new token.
   public let previous: AccessToken?
   /// Options for calls of the provider that inherit nothing of its task: in a detached task, in a callback, on a queue.
   /// Such calls then go without the credentials that are being fetched. Other calls of the provider need no options.

@@ -18,8 +18,14 @@ struct CredentialsState {
 
   struct Refresh {
     let id: UInt64
-    let reason: CredentialsRefresh.Reason
-    let previous: AccessToken?
+    var reason: CredentialsRefresh.Reason
+    var previous: AccessToken?
+  }
+
+  /// Where the result of a refresh comes from.
+  enum Origin {
+    case provider
+    case store
   }
 
   /// What a call is to do.
@@ -47,6 +53,8 @@ struct CredentialsState {
     let method: String
     /// Whether it may be a call of the provider that waits for itself.
     let isSuspect: Bool
+    /// The number of the token that the call has shown first; 0 for none.
+    let shown: UInt64
     let waiter: Waiter
   }
 
@@ -82,8 +90,7 @@ struct CredentialsState {
   mutating func take(now: Duration, shown: UInt64) -> (lease: CredentialsLease, starting: Refresh?)? {
     guard !self.isFormer(shown), let held = self.held else { return nil }
     if let expiry = held.expiry, now >= expiry {
-      self.held = nil
-      self.lost = (held.lease.token, .expired)
+      self.lose(held.lease.token, .expired, isOtherUser: false)
       return nil
     }
     guard let refreshTime = held.refreshTime, now >= refreshTime, self.running == nil, self.hasRoom(now: now)
@@ -102,10 +109,11 @@ struct CredentialsState {
   ) -> Answer {
     guard !self.isFormer(shown) else { return .fail(.formerUser) }
     if let (lease, refresh) = self.take(now: now, shown: shown) { return .use(lease, starting: refresh) }
-    if let running = self.running { return self.join(running, now: now, for: method, waiter) }
+    if let running = self.running { return self.join(running, now: now, for: method, shown: shown, waiter) }
     guard self.hasRoom(now: now) else { return .fail(self.configuration.window.error) }
     let refresh = self.start(self.lost?.reason ?? .missing, previous: self.lost?.token, for: method, now: now)
-    return .wait(self.add(Waiting(method: method, isSuspect: false, waiter: waiter)), starting: refresh)
+    let waiting = Waiting(method: method, isSuspect: false, shown: shown, waiter: waiter)
+    return .wait(self.add(waiting), starting: refresh)
   }
 
   /// Whether the call that showed this token belongs to a former user.
@@ -117,10 +125,11 @@ struct CredentialsState {
     _ running: Running,
     now: Duration,
     for method: String,
+    shown: UInt64,
     _ waiter: @escaping Waiter
   ) -> Answer {
     let isSuspect = running.method != method && !self.ordinaryMethods.contains(method)
-    let waiting = Waiting(method: method, isSuspect: isSuspect, waiter: waiter)
+    let waiting = Waiting(method: method, isSuspect: isSuspect, shown: shown, waiter: waiter)
     guard isSuspect else { return .wait(self.add(waiting), starting: nil) }
     let remaining = running.start + self.configuration.stallTimeout.clamped - now
     guard remaining > .zero else { return .fail(self.configuration.stallError) }
@@ -149,16 +158,29 @@ struct CredentialsState {
     guard !self.isFormer(generation) else { return false }
     guard let held = self.held, held.lease.generation == generation else { return true }
     guard self.running != nil || self.hasRoom(now: now) else { return false }
-    self.held = nil
-    self.lost = (held.lease.token, .refused)
+    self.lose(held.lease.token, .refused, isOtherUser: false)
     return true
   }
 
   // MARK: Refreshes
 
   /// A refresh has ended. Those who waited for it must be called back.
-  mutating func finish(_ id: UInt64, _ result: Result<AccessToken, ConnectError>, now: Duration) -> Outcome? {
+  ///
+  /// - Parameters:
+  ///   - origin: Where the result comes from. The window counts only what the provider was asked for.
+  ///   - isOtherUser: Whether the token is another user's, as after ``invalidate()``.
+  mutating func finish(
+    _ id: UInt64,
+    _ result: Result<AccessToken, ConnectError>,
+    from origin: Origin = .provider,
+    isOtherUser: Bool = false,
+    now: Duration
+  ) -> Outcome? {
     guard let running = self.running, running.id == id else { return nil }
+    if origin == .store, let index = self.starts.lastIndex(of: running.start) {
+      self.starts.remove(at: index)
+    }
+    if isOtherUser { self.lose(nil, .invalidated, isOtherUser: true) }
     self.running = nil
     switch result {
     case .success(let token):
@@ -172,6 +194,17 @@ struct CredentialsState {
       }
       return (self.takeWaiters(), .failure(error), id)
     }
+  }
+
+  /// The token must not be used any more.
+  ///
+  /// - Parameters:
+  ///   - token: What the next token is to replace.
+  ///   - isOtherUser: Whether the next token is another user's, as after ``invalidate()``.
+  mutating func lose(_ token: AccessToken?, _ reason: CredentialsRefresh.Reason, isOtherUser: Bool) {
+    self.held = nil
+    self.lost = (token, reason)
+    if isOtherUser { self.firstGeneration = self.tokenCount + 1 }
   }
 
   private mutating func addOrdinary(_ method: String) {
@@ -188,7 +221,10 @@ struct CredentialsState {
   private mutating func takeWaiters(where isWanted: (Waiting) -> Bool = { _ in true }) -> [Waiter] {
     let waiters = self.waiting.filter { isWanted($0.value) }.sorted { $0.key < $1.key }
     for waiter in waiters { self.waiting[waiter.key] = nil }
-    return waiters.map(\.value.waiter)
+    return waiters.map { waiter in
+      guard self.isFormer(waiter.value.shown) else { return waiter.value.waiter }
+      return { result in waiter.value.waiter(result.flatMap { _ in .failure(.formerUser) }) }
+    }
   }
 
   private mutating func start(
@@ -216,10 +252,8 @@ struct CredentialsState {
   ///
   /// - Returns: The waiting calls, which belong to the former user and must fail.
   mutating func invalidate() -> Outcome {
-    self.held = nil
-    self.lost = (nil, .invalidated)
+    self.lose(nil, .invalidated, isOtherUser: true)
     self.running = nil
-    self.firstGeneration = self.tokenCount + 1
     let error = ConnectError(
       code: .unauthenticated,
       message: "the credentials were invalidated while the call waited for them"

@@ -33,12 +33,7 @@ enum RetryAfterDate {
       let hour = clock[0], hour < 24, let minute = clock[1], minute < 60,
       let second = clock[2], second <= 60
     else { return nil }
-    // Years that begin in March end with the leap day.
-    let march = Int64(month + 10) % 12
-    let civilYear = march < 10 ? year : year - 1
-    let dayOfYear = (153 * march + 2) / 5 + day - 1
-    let leapDays = civilYear / 4 - civilYear / 100 + civilYear / 400
-    let days = civilYear * 365 + leapDays + dayOfYear - 719_468
+    let days = CivilDate.days(year: year, month: Int64(month) + 1, day: day)
     return days * 86_400 + hour * 3_600 + minute * 60 + second
   }
 

@@ -1,6 +1,7 @@
 internal import Connect
 internal import ConnectInterceptors
 internal import ConnectTesting
+internal import Logging
 internal import LoopbackServer
 internal import SwiftProtobuf
 internal import Synchronization
@@ -10,6 +11,7 @@ final class TokenProvider: Sendable {
   private struct State {
     var reasons: [CredentialsRefresh.Reason] = []
     var previous: [String?] = []
+    var refreshTokens: [String?] = []
     var cancelled = 0
   }
 
@@ -17,6 +19,11 @@ final class TokenProvider: Sendable {
   private let isOpen: Observed<Bool>
   private let lifetime: Duration?
   private let error: (@Sendable (Int) -> (any Error)?)?
+
+  /// The token that the provider gives as a number, from 1.
+  static func token(_ number: Int, expiresIn lifetime: Duration? = nil) -> AccessToken {
+    AccessToken("token \(number)", refreshToken: "refresh \(number)", expiresIn: lifetime)
+  }
 
   /// - Parameters:
   ///   - isOpen: Whether a refresh ends at once, not only after ``open()``.
@@ -35,6 +42,7 @@ final class TokenProvider: Sendable {
   var count: Int { self.state.withLock { $0.reasons.count } }
   var reasons: [CredentialsRefresh.Reason] { self.state.withLock { $0.reasons } }
   var previous: [String?] { self.state.withLock { $0.previous } }
+  var refreshTokens: [String?] { self.state.withLock { $0.refreshTokens } }
   /// How many refreshes ran in a task that was cancelled in the meantime.
   var cancelled: Int { self.state.withLock { $0.cancelled } }
 
@@ -44,18 +52,19 @@ final class TokenProvider: Sendable {
     let number = self.state.withLock { state in
       state.reasons.append(refresh.reason)
       state.previous.append(refresh.previous?.value)
+      state.refreshTokens.append(refresh.previous?.refreshToken)
       return state.reasons.count
     }
     _ = await self.isOpen.wait(within: .seconds(60)) { $0 ? true : nil }
     if Task.isCancelled { self.state.withLock { $0.cancelled += 1 } }
     if let error = self.error?(number) { throw error }
-    return AccessToken("token \(number)", expiresIn: self.lifetime)
+    return Self.token(number, expiresIn: self.lifetime)
   }
 }
 
 /// A server in memory that accepts some tokens, a client of it with credentials, and virtual time.
 struct TokenScene: Sendable {
-  let executor = VirtualExecutor()
+  let executor: VirtualExecutor
   let transport: InMemoryTransport
   let credentials: Credentials
   let client: ProtocolClient
@@ -66,19 +75,26 @@ struct TokenScene: Sendable {
 
   init(
     _ provider: TokenProvider,
+    executor: VirtualExecutor = VirtualExecutor(),
     host: String = "https://api.test",
     hosts: [String] = ["api.test"],
     token: AccessToken? = nil,
+    store: (any CredentialStore)? = nil,
+    logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
     configuration: Credentials.Configuration = .defaults,
     networkProtocol: NetworkProtocol = .connect,
     retries: ProtocolClientConfig.Retries = .defaults
   ) {
-    self.transport = InMemoryTransport(executor: self.executor)
+    self.executor = executor
+    self.transport = InMemoryTransport(executor: executor)
     let credentials = Credentials(
       for: hosts,
       token: token,
+      store: store,
       configuration: configuration,
-      clock: self.executor.clock
+      clock: self.executor.clock,
+      wallClock: Self.wallClock(executor),
+      logger: logger
     ) { try await provider.fetch($0) }
     self.credentials = credentials
     self.client = ProtocolClient(
@@ -109,6 +125,11 @@ struct TokenScene: Sendable {
       try check(context)
       for try await request in requests { try await responses.send(.with { $0.payload = request.payload }) }
     }
+  }
+
+  /// The time of day: virtual time passes from a second in the year 2023 on.
+  static func wallClock(_ executor: VirtualExecutor) -> WallClock {
+    WallClock { .seconds(1_700_000_000) + executor.now }
   }
 
   func echo(_ text: String = "hello", options: CallOptions = CallOptions()) async -> ResponseMessage<

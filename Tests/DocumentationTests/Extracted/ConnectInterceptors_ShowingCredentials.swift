@@ -3,6 +3,11 @@
 import Connect
 import ConnectInterceptors
 
+struct Renewed {
+  let token: String
+  let refreshToken: String?
+}
+
 private func ConnectInterceptors_ShowingCredentials_1() async throws {
   let login: ProtocolClient = given()
   let credentials = Credentials(for: ["api.example.com"]) { _ in
@@ -17,4 +22,18 @@ private func ConnectInterceptors_ShowingCredentials_1() async throws {
   _ = login
   _ = credentials
   _ = config
+}
+
+private func ConnectInterceptors_ShowingCredentials_2() async throws {
+  func renew(_ refreshToken: String?) async throws -> Renewed { given() }
+  let store = FileCredentialStore(path: "/home/ada/.config/tool/credentials.json")
+  let credentials = Credentials(for: ["api.example.com"], store: store) { refresh in
+    guard let old = refresh.previous?.refreshToken else {
+      throw ConnectError(code: .unauthenticated, message: "log in first: tool login")
+    }
+    let response = try await renew(old)
+    return AccessToken(response.token, refreshToken: response.refreshToken ?? old, expiresIn: .seconds(3600))
+  }
+  _ = store
+  _ = credentials
 }

