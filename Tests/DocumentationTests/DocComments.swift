@@ -73,6 +73,7 @@ struct DocComments: Sendable {
   var login: Login { given() }
   var refresh: CredentialsRefresh { given() }
   var id: String { given() }
+  var secret: [UInt8] { given() }
   var token: String {
     get { given() }
     nonmutating set {}

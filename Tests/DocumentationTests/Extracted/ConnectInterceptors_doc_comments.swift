@@ -263,4 +263,57 @@ extension DocComments {
     config.interceptors = [{ _ in RetryInterceptor(policy: .defaults, budget: budget) }]
     _ = budget
   }
+
+  private func RequestSigner_1() async throws {
+    let transport = WireHTTPClient(
+      NIOHTTPClient(),
+      interceptors: [{ _ in RequestSigner(keyID: "k1", secret: secret) }]
+    )
+    _ = transport
+  }
+
+  private func WireHTTPClient_1() async throws {
+    let tap = WireTap(lines: { print($0, terminator: "") })
+    let transport = WireHTTPClient(
+      NIOHTTPClient(),
+      interceptors: [
+        { _ in RequestSigner(keyID: "k1", secret: secret) },
+        { exchange in WireTapInterceptor(tap, exchange) },
+      ]
+    )
+    let client = ProtocolClient(httpClient: transport, config: ProtocolClientConfig(host: "https://api.example.com"))
+    _ = tap
+    _ = transport
+    _ = client
+  }
+
+  private func WireInterceptor_1() async throws {
+    final class ByteCounter: WireInterceptor {
+      private var count = 0
+
+      func wireFunction() -> WireFunction {
+        WireFunction(
+          responseChunkFunction: { bytes, proceed in
+            self.count += bytes.readableBytes
+            proceed(bytes)
+          },
+          endFunction: { outcome in print("\(self.count) bytes, \(outcome)") }
+        )
+      }
+    }
+
+    let transport = WireHTTPClient(NIOHTTPClient(), interceptors: [{ _ in ByteCounter() }])
+    _ = transport
+  }
+
+  private func WireTap_1() async throws {
+    let tap = WireTap(writingTo: 2)  // standard error
+    let transport = WireHTTPClient(
+      NIOHTTPClient(),
+      interceptors: [{ exchange in WireTapInterceptor(tap, exchange) }],
+      authenticatesClient: false
+    )
+    _ = tap
+    _ = transport
+  }
 }

@@ -31,6 +31,8 @@ final class PythonServer: Sendable {
     case nginx = "nginx_proxy.py"
     /// The service of the examples by connectrpc on hypercorn. Port `http`.
     case eliza = "eliza_server.py"
+    /// Checks the signatures of requests. Ports `http` and `grpc`; the script describes the answers.
+    case signed = "signed_server.py"
     /// A third-party proxy, for ``ForwardProxy``.
     case forwardProxy = "forward_proxy.py"
   }
