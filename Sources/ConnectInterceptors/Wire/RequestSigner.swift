@@ -129,7 +129,8 @@ public final class RequestSigner: WireInterceptor {
       self.hash.update(bytes)
       return proceed(bytes)
     }
-    guard self.body.readableBytes + bytes.readableBytes <= limit else {
+    // A `ByteBuffer` has room for less than 4 GiB.
+    guard self.body.readableBytes + bytes.readableBytes <= min(limit, Int(Int32.max)) else {
       return proceed.fail(
         ConnectError(
           code: .resourceExhausted,

@@ -64,11 +64,11 @@ struct WirePipe {
     guard ask.stage >= self.firstOpen, let asked = self.stages[ask.stage].asked(ask) else { return nil }
     let parts = parts.filter { !$0.isChunk || $0.size > 0 }
     let size = parts.reduce(0) { $0 + $1.size + ($1.head?.completeBody?.readableBytes ?? 0) }
-    let bound = asked.size + (asked.head?.completeBody?.readableBytes ?? 0) + self.limits.addedBytes
-    guard size <= bound, parts.count <= WireStage.maximumParts else {
+    let receivedSize = asked.size + (asked.head?.completeBody?.readableBytes ?? 0)
+    guard size - receivedSize <= self.limits.addedBytes, parts.count <= WireStage.maximumParts else {
       return WireProblem(
         .resourceExhausted,
-        "passed on \(size) bytes in \(parts.count) parts at once; at most \(bound) bytes in \(WireStage.maximumParts) parts are allowed (WireLimits.addedBytes)"
+        "passed on \(size) bytes in \(parts.count) parts for \(receivedSize) bytes; at most \(self.limits.addedBytes) more (WireLimits.addedBytes) in \(WireStage.maximumParts) parts are allowed"
       )
     }
     self.releasedBytes += self.stages[ask.stage].take(parts, for: ask)

@@ -10,7 +10,7 @@ import XCTest
 /// What one passes on is what the next receives. Nothing hangs, both windows come out even, and there is one end.
 final class RandomWireTests: XCTestCase {
   func testRandomExchanges() throws {
-    let rounds = ProcessInfo.processInfo.environment["CONNECT_PROPERTY_ROUNDS"].flatMap(Int.init) ?? 2000
+    let rounds = ProcessInfo.processInfo.environment["CONNECT_PROPERTY_ROUNDS"].flatMap(Int.init) ?? 1000
     let first = UInt64.random(in: 0...UInt64.max / 2)
     for seed in first..<first + UInt64(rounds) {
       try RandomWire(seed: seed).run()

@@ -92,9 +92,9 @@ final class RequestSignerTests: XCTestCase {
 
   /// The key is fetched once for an exchange, and chunks wait for it in order.
   func testAKeyThatComesLater() throws {
-    let gate = WireGate()
     let secret = self.secret
     for bodies in [RequestSigner.StreamedBodies.trailer, .gathered(maximumBytes: 100)] {
+      let gate = WireGate()
       let scene = try self.scene(
         bodies,
         provider: {

@@ -53,7 +53,7 @@ final class WireTapTests: XCTestCase {
     XCTAssertEqual(
       self.text.value,
       """
-      #1 0.000 ms > POST http://wire.test:80/s/m
+      #1 0.000 ms > POST http://wire.test/s/m
       #1 0.000 ms > x-a: 1
       #1 0.000 ms > authorization: <redacted>
       #1 0.000 ms > x-mine: <redacted>
@@ -100,11 +100,6 @@ final class WireTapTests: XCTestCase {
     let text = self.text.value
     XCTAssertTrue(text.contains("> 5 bytes, 4 left out\n    w\n"), text)
     XCTAssertTrue(text.hasSuffix("> 5 bytes, 5 left out\n"), text)
-    XCTAssertEqual(
-      scene.stream?.events,
-      ["write hello"],
-      "the others wait for the transport, not for the tap"
-    )
   }
 
   /// Calls do not wait for a sink that hangs; records are dropped, and counted.
@@ -131,8 +126,8 @@ final class WireTapTests: XCTestCase {
     await tap.flush()
     let seen = records.value
     XCTAssertLessThanOrEqual(seen.count, 13)
-    guard case .dropped(let count)? = seen.last?.event else { return XCTFail("no count") }
-    XCTAssertEqual(count, tap.droppedRecords)
+    let counts = seen.map { if case .dropped(let count) = $0.event { count } else { 0 } }
+    XCTAssertEqual(counts.reduce(0, +), tap.droppedRecords)
   }
 
   func testWaitingBytesAreBounded() async throws {
@@ -162,7 +157,7 @@ final class WireTapTests: XCTestCase {
     let text = String(decoding: try XCTUnwrap(try pipe.fileHandleForReading.readToEnd()), as: UTF8.self)
     XCTAssertEqual(
       text,
-      "#1 0.000 ms > POST http://wire.test:80/s/m\n#1 0.000 ms > x-a: 1\n#1 0.000 ms = given up\n"
+      "#1 0.000 ms > POST http://wire.test/s/m\n#1 0.000 ms > x-a: 1\n#1 0.000 ms = given up\n"
     )
     // Nothing to write to.
     let closed = WireTap(writingTo: -1)

@@ -115,6 +115,18 @@ final class WireWindowTests: XCTestCase {
     }
   }
 
+  func testTheLargestLimits() throws {
+    let limits = WireLimits(waitingBytes: .max, waitingChunks: .max, addedBytes: .max)
+    let scene = try WireScene([self.notes.watcher("a")], limits: limits).start()
+    scene.write("x")
+    scene.respond()
+    scene.receive("y")
+    XCTAssertEqual(scene.stream?.events, ["write x"])
+    XCTAssertEqual(scene.caller.events, ["200", "chunk y"])
+    let least = WireLimits(waitingBytes: .min, waitingChunks: .min, addedBytes: .min)
+    XCTAssertEqual(least, WireLimits(waitingBytes: 1, waitingChunks: 1, addedBytes: 0))
+  }
+
   func testAsManyBytesAsReceivedAlwaysPass() throws {
     let limits = WireLimits(waitingBytes: 1, waitingChunks: 1, addedBytes: 0)
     let scene = try WireScene([self.notes.watcher("a"), self.notes.watcher("b")], limits: limits).start()
