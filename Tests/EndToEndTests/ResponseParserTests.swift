@@ -76,7 +76,7 @@ final class ResponseParserTests: XCTestCase {
       let declined = await client.unary(
         Self.method("/sales/july.csv"),
         Query(),
-        options: CallOptions(responseParser: ResponseParser(for: Sales.self) { _ in nil })
+        options: CallOptions(parser: ResponseParser(for: Sales.self) { _ in nil })
       )
       XCTAssertEqual(declined.code, .unknown)
       XCTAssertEqual(declined.error?.message?.contains("text/csv"), true, "\(declined)")
@@ -159,5 +159,13 @@ final class ResponseParserTests: XCTestCase {
     func callFunction(_ method: MethodInfo) -> CallFunction {
       CallFunction(requestFunction: { self.seen.record($0.contentType) })
     }
+  }
+}
+
+extension CallOptions {
+  fileprivate init(headers: Headers = Headers(), codec: (any Codec)? = nil, parser: ResponseParser? = nil) {
+    self.init(headers: headers)
+    self.codec = codec
+    self.responseParser = parser
   }
 }

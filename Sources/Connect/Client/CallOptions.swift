@@ -78,8 +78,6 @@ public struct CallOptions: Sendable {
     interceptors: [InterceptorFactory] = [],
     hedging: HedgingPolicy? = nil,
     waitForReady: Bool? = nil,
-    codec: (any Codec)? = nil,
-    responseParser: ResponseParser? = nil,
     context: CallContext = CallContext()
   ) {
     self.headers = headers
@@ -89,7 +87,5 @@ public struct CallOptions: Sendable {
     self.waitForReady = waitForReady
     self.context = context
     if hedging != nil { self.hedging = hedging }
-    if codec != nil { self.codec = codec }
-    if responseParser != nil { self.responseParser = responseParser }
   }
 }

@@ -22,7 +22,8 @@ public import Logging
 /// ```
 ///
 /// A part that is left out, since it is nil or has no backend, still has its place. ``TracingInterceptor`` stands twice,
-/// around calls and around attempts: the place before it is outside of both, the place after it inside of both.
+/// around calls and around attempts: the place before it is outside of both, the place after it inside of both. The same is
+/// true of ``CookieInterceptor``, for requests and for the responses of attempts.
 ///
 /// A type that is not in the recommended set is a mistake. Debug builds stop there. Release builds log a warning, and add
 /// the interceptor behind the set.
@@ -40,6 +41,8 @@ public struct ClientParts: Sendable {
   public var acceptedStatuses: Set<Int>?
   /// Authenticates calls; nil, the default, for none.
   public var credentials: Credentials?
+  /// Sends cookies, of one user; nil, the default, for none.
+  public var cookies: CookieJar?
   /// Answers repeated unary calls without side effects; nil, the default, for none.
   public var cache: ResponseCache?
   /// Which failed calls are retried, how often, and when.
@@ -81,6 +84,7 @@ extension ClientParts {
         interceptor
       },
       PartPlace(self.credentials) { credentials, _ in CredentialsInterceptor(credentials) },
+      PartPlace(self.cookies) { jar, _ in CookieInterceptor(jar, .requests) },
       PartPlace(self.cache) { cache, _ in CacheReadInterceptor(cache) },
       PartPlace(self.cache) { cache, _ in CacheWriteInterceptor(cache) },
       PartPlace(self.retryPolicy.map { RetryPlan(policy: $0, budget: self.retryBudget) }) { plan, _ in
@@ -88,6 +92,7 @@ extension ClientParts {
       },
       PartPlace(self.circuitBreaker) { breaker, _ in CircuitBreakerInterceptor(breaker) },
       PartPlace(self.concurrencyLimiter) { limiter, _ in ConcurrencyLimitInterceptor(limiter) },
+      PartPlace(self.cookies) { jar, _ in CookieInterceptor(jar, .responses) },
       PartPlace(spans) { TracingInterceptor(config: $1, spans: .attempts) },
     ]
   }
@@ -100,7 +105,7 @@ extension [InterceptorFactory] {
   /// 2. The call's span, its metrics, its log: they see the call as its caller does, with all attempts, and answers of
   ///    the cache.
   /// 3. The check of the HTTP status, if it is to be stricter than the protocols are.
-  /// 4. Credentials, which the cache's keys tell users apart by.
+  /// 4. Credentials and cookies, which the cache's keys tell users apart by. Cookies of attempts are seen further inside, too.
   /// 5. The cache, outside of retries. Only a call's last error lets a stale response stand in, and headers that retries add
   ///    are no part of the key.
   /// 6. Retries, outside of what counts and bounds attempts. Each attempt counts for the circuit breaker, and an open circuit

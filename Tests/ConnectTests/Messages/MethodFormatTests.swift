@@ -142,7 +142,7 @@ final class MethodFormatTests: XCTestCase {
           transport,
           interceptors: byteHooks ? [InterceptorProbe().factory("A")] : []
         )
-        let response = await client.unary(.unary, "x", options: CallOptions(responseParser: Self.describing))
+        let response = await client.unary(.unary, "x", options: CallOptions(parser: Self.describing))
         XCTAssertEqual(response.message?.text, "\(status) \(contentType ?? "-") \(code) body")
         XCTAssertEqual(response.code, .ok)
       }
@@ -152,7 +152,7 @@ final class MethodFormatTests: XCTestCase {
   func testWithoutABody() async {
     let transport = self.answering(204, nil, ByteBuffer())
     let response = await ProtocolClient.scripted(transport)
-      .unary(.unary, "x", options: CallOptions(responseParser: Self.describing))
+      .unary(.unary, "x", options: CallOptions(parser: Self.describing))
     XCTAssertEqual(response.message?.text, "204 - unknown ")
   }
 
@@ -165,7 +165,7 @@ final class MethodFormatTests: XCTestCase {
     for (transport, code) in cases {
       let plain = await ProtocolClient.scripted(transport).unary(.unary, "x")
       let response = await ProtocolClient.scripted(transport)
-        .unary(.unary, "x", options: CallOptions(responseParser: declining))
+        .unary(.unary, "x", options: CallOptions(parser: declining))
       XCTAssertEqual(response.code, code)
       XCTAssertEqual(response.error?.message, plain.error?.message)
       XCTAssertEqual(response.message, plain.message)
@@ -180,7 +180,7 @@ final class MethodFormatTests: XCTestCase {
       let probe = InterceptorProbe()
       let client = ProtocolClient.scripted(transport, interceptors: [probe.factory("A")])
       let parser = ResponseParser(for: Text.self) { _ in throw error }
-      let response = await client.unary(.unary, "x", options: CallOptions(responseParser: parser))
+      let response = await client.unary(.unary, "x", options: CallOptions(parser: parser))
       XCTAssertEqual(response.code, code)
       XCTAssertEqual(response.error?.httpStatus, 503)
       // Byte hooks see the protocol's error, and message hooks the parser's.
@@ -196,7 +196,7 @@ final class MethodFormatTests: XCTestCase {
     for method in [TextMethod.unary, .serverStream] {
       if method.streamType == .unary {
         let response = await ProtocolClient.scripted(.echo())
-          .unary(method, "x", options: CallOptions(responseParser: parser))
+          .unary(method, "x", options: CallOptions(parser: parser))
         XCTAssertEqual(response.code, .internalError)
         XCTAssertEqual(
           response.error?.message,
@@ -209,7 +209,7 @@ final class MethodFormatTests: XCTestCase {
           stream.endStream()
         }
         let stream = ProtocolClient.scripted(transport)
-          .serverStream(method, "x", options: CallOptions(responseParser: parser))
+          .serverStream(method, "x", options: CallOptions(parser: parser))
         var last: Code?
         for await result in stream.results { if case .complete(let code, _, _) = result { last = code } }
         XCTAssertEqual(last, .internalError)
@@ -221,12 +221,12 @@ final class MethodFormatTests: XCTestCase {
     for status in [200, 502] {
       let transport = self.answering(status, "text/csv", ByteBuffer(string: "half"), isWhole: false)
       let response = await ProtocolClient.scripted(transport)
-        .unary(.unary, "x", options: CallOptions(responseParser: Self.describing))
+        .unary(.unary, "x", options: CallOptions(parser: Self.describing))
       XCTAssertNotNil(response.error, "\(status)")
     }
     let silent = ScriptedTransport { $0.fail(ConnectError(code: .unavailable, message: "refused")) }
     let response = await ProtocolClient.scripted(silent)
-      .unary(.unary, "x", options: CallOptions(responseParser: Self.describing))
+      .unary(.unary, "x", options: CallOptions(parser: Self.describing))
     XCTAssertEqual(response.error?.message?.contains("refused"), true)
   }
 
@@ -238,7 +238,7 @@ final class MethodFormatTests: XCTestCase {
         for _ in 0..<1000 { stream.send(ByteBuffer(repeating: 32, count: 16 * 1024)) }
       }
       let client = ProtocolClient.scripted(transport) { $0.limits.maximumReceivedMessageSize = 100_000 }
-      let response = await client.unary(.unary, "x", options: CallOptions(responseParser: Self.describing))
+      let response = await client.unary(.unary, "x", options: CallOptions(parser: Self.describing))
       XCTAssertEqual(response.code, .resourceExhausted)
       XCTAssertTrue(transport.streams[0].isCancelled)
     }
@@ -255,7 +255,7 @@ final class MethodFormatTests: XCTestCase {
     for (encoding, body, expected) in cases {
       let transport = self.answering(503, "text/html", body, headers: ["content-encoding": [encoding]])
       let response = await ProtocolClient.scripted(transport)
-        .unary(.unary, "x", options: CallOptions(responseParser: Self.describing))
+        .unary(.unary, "x", options: CallOptions(parser: Self.describing))
       XCTAssertEqual(response.message?.text, expected)
       if expected == nil { XCTAssertEqual(response.code, .unavailable) }
     }
@@ -278,13 +278,13 @@ final class MethodFormatTests: XCTestCase {
     // A proxy's page in place of a response of gRPC.
     let transport = self.answering(502, "text/html", ByteBuffer(string: "<h1>Bad Gateway</h1>"))
     let client = ProtocolClient.scripted(transport) { $0.networkProtocol = .grpc }
-    let response = await client.unary(.unary, "x", options: CallOptions(responseParser: Self.describing))
+    let response = await client.unary(.unary, "x", options: CallOptions(parser: Self.describing))
     XCTAssertEqual(response.message?.text, "502 text/html unavailable <h1>Bad Gateway</h1>")
   }
 
   func testNotModified() async {
     let transport = self.answering(304, nil, ByteBuffer())
-    let options = CallOptions(headers: ["if-none-match": ["\"1\""]], responseParser: Self.describing)
+    let options = CallOptions(headers: ["if-none-match": ["\"1\""]], parser: Self.describing)
     let response = await ProtocolClient.scripted(transport).unary(.unary, "x", options: options)
     XCTAssertEqual(response.message?.text, "304 - unknown ")
   }
@@ -300,7 +300,7 @@ final class MethodFormatTests: XCTestCase {
         }
       ]
     )
-    let response = await client.unary(.unary, "x", options: CallOptions(responseParser: Self.describing))
+    let response = await client.unary(.unary, "x", options: CallOptions(parser: Self.describing))
     XCTAssertEqual(response.message?.text, "200 - ok stored")
   }
 
@@ -316,7 +316,15 @@ final class MethodFormatTests: XCTestCase {
       transport,
       interceptors: [ScriptedInterceptor.factory(.retry(1), level: .byte)]
     )
-    let response = await client.unary(.unary, "x", options: CallOptions(responseParser: Self.describing))
+    let response = await client.unary(.unary, "x", options: CallOptions(parser: Self.describing))
     XCTAssertEqual(response.message?.text, "200 application/json ok \"x\"")
+  }
+}
+
+extension CallOptions {
+  fileprivate init(headers: Headers = Headers(), codec: (any Codec)? = nil, parser: ResponseParser? = nil) {
+    self.init(headers: headers)
+    self.codec = codec
+    self.responseParser = parser
   }
 }
