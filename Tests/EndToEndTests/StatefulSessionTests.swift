@@ -17,7 +17,7 @@ final class StatefulSessionTests: XCTestCase {
   ]
 
   /// Makes calls one after the other, with a jar or without.
-  private func call(
+  private static func call(
     _ count: Int,
     _ port: Int,
     _ setting: WireSetting,
@@ -41,24 +41,24 @@ final class StatefulSessionTests: XCTestCase {
     let fleet = try await Fleet.shared()
     let servers = [try await fleet.start("127.0.0.2"), try await fleet.start("127.0.0.3")]
     let envoy = try await PythonServer.start(.envoy, arguments: ["session_cookie=where"] + servers)
-    let port = envoy.port("http")
+    let port = try envoy.port("http")
     for setting in Self.settings {
-      let without = try await self.call(20, port, setting, nil)
+      let without = try await Self.call(20, port, setting, nil)
       without.expectNoFailures()
       XCTAssertEqual(Set(without.succeeded.keys), Set(servers), "\(setting)")
 
       let jar = CookieJar()
-      let with = try await self.call(20, port, setting, jar)
+      let with = try await Self.call(20, port, setting, jar)
       with.expectNoFailures()
       XCTAssertEqual(with.succeeded.count, 1, "\(setting): \(with.succeeded)")
       XCTAssertEqual(with.successCount, 20, "\(setting)")
       XCTAssertEqual(jar.cookies.map(\.name), ["where"], "\(setting)")
       // Over other connections, too.
-      let later = try await self.call(5, port, setting, jar)
+      let later = try await Self.call(5, port, setting, jar)
       XCTAssertEqual(later.succeeded.keys, with.succeeded.keys, "\(setting)")
       // Another user is balanced on their own.
       let users = try await withThrowingTaskGroup(of: FleetTally.self) { group in
-        for _ in 0..<20 { group.addTask { try await self.call(1, port, setting, CookieJar()) } }
+        for _ in 0..<20 { group.addTask { try await Self.call(1, port, setting, CookieJar()) } }
         return try await group.reduce(into: FleetTally()) { $0.add($1) }
       }
       XCTAssertEqual(Set(users.succeeded.keys), Set(servers), "\(setting)")
@@ -72,14 +72,14 @@ final class StatefulSessionTests: XCTestCase {
     let fleet = try await Fleet.shared()
     let servers = [try await fleet.start("127.0.0.2"), try await fleet.start("127.0.0.3")]
     let envoy = try await PythonServer.start(.envoy, arguments: ["session_cookie=where"] + servers)
-    let port = envoy.port("http")
+    let port = try envoy.port("http")
     let setting = WireSetting(.grpc, over: .http2)
     let jar = CookieJar()
-    let before = try await self.call(5, port, setting, jar)
+    let before = try await Self.call(5, port, setting, jar)
     XCTAssertEqual(before.succeeded.count, 1)
     let cookie = jar.cookies.map(\.value)
     try await fleet.stop(Array(before.succeeded.keys))
-    let after = try await self.call(20, port, setting, jar)
+    let after = try await Self.call(20, port, setting, jar)
     after.expectNoFailures()
     XCTAssertEqual(Set(after.succeeded.keys), Set(servers).subtracting(before.succeeded.keys))
     XCTAssertNotEqual(jar.cookies.map(\.value), cookie)

@@ -136,7 +136,7 @@ final class CookieInterceptorTests: XCTestCase {
     options.redactedHeaders = []
     let log = CallLog(logger: recorder.makeLogger(), options: options)
     let server = self.makeServer { _ in ["a=s3cret; Path=/"] }
-    let client = server.client({ _ in CookieInterceptor(jar) }, { _ in LoggingInterceptor(log) })
+    let client = server.client({ _ in CookieInterceptor(jar) }, { LoggingInterceptor(log, config: $0) })
     _ = try await server.call(client)
     _ = try await server.call(client)
     XCTAssertEqual(self.sent(server), [[], ["a=s3cret"]])
@@ -181,7 +181,7 @@ final class CookieInterceptorTests: XCTestCase {
     server.transport.onUnary(method) { request, context in
       .with { $0.payload.text = context.requestHeaders.first("cookie") ?? "nobody" }
     }
-    func client(_ jar: CookieJar) -> ProtocolClient {
+    @Sendable func client(_ jar: CookieJar) -> ProtocolClient {
       server.client(
         { _ in CookieInterceptor(jar, .requests) },
         { _ in CacheReadInterceptor(cache) },

@@ -224,7 +224,8 @@ final class FileCredentialStoreTests: XCTestCase {
     let descriptor = open(folder.file + ".lock", O_RDWR | O_CREAT, 0o600)
     XCTAssertEqual(flock(descriptor, LOCK_EX), 0)
     let store = FileCredentialStore(path: folder.file, lockTimeout: .seconds(3600))
-    let task = Task { try await store.save(Self.token) }
+    let token = Self.token
+    let task = Task { () async throws -> Void in try await store.save(token) }
     task.cancel()
     let result = await task.result
     XCTAssertThrowsError(try result.get()) { XCTAssertTrue($0 is CancellationError) }
