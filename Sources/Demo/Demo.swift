@@ -80,6 +80,7 @@ struct Demo {
       try await $0.cancellation(server: server)
     }
     await self.showProduction()
+    await self.showOperation()
     await self.showFleet()
     await self.showFamilies()
     await self.showMatrix()
@@ -157,6 +158,17 @@ struct Demo {
     } catch {
       self.failures += 1
       print("  \(Style.bad("✗ \(error)"))")
+    }
+  }
+
+  /// Makes a call of an operation with a codec, a parser and bytes of its own.
+  private mutating func showOperation() async {
+    let how = Style.dim(" · Connect · JSON and CSV · HTTP/2") + Style.build
+    print("\n\(Style.bold("An operation that is not like the others"))\(how)")
+    guard let httpClient = self.httpClients[.http2] else { return }
+    let server = self.server
+    await self.show { timeline in
+      try await Operation(server: server, httpClient: httpClient, timeline: timeline).run()
     }
   }
 

@@ -6,8 +6,8 @@
 ///     for request: HTTPRequest<Input?>,
 ///     of method: MethodSpec<Input, Output>
 ///   ) -> MethodInterceptors {
-///     guard let order = request.message as? Order, order.total > 1000 else { return [] }
-///     return [{ _ in AuditInterceptor(order.id) }]
+///     guard request.message is Order, request.headers.contains("x-audit") else { return [] }
+///     return [{ MyInterceptor(config: $0) }]
 ///   }
 /// }
 /// ```

@@ -20,8 +20,7 @@ public enum RetryStart: Sendable, Hashable {
 ///   next: UnaryNext<Input, Output>
 /// ) async throws -> ResponseMessage<Output> {
 ///   let response = try await next(request)
-///   guard response.code == .unauthenticated else { return response }
-///   try await session.logIn()
+///   guard response.code == .aborted else { return response }
 ///   throw RetryRequest(after: .milliseconds(10))
 /// }
 /// ```

@@ -12,7 +12,7 @@ internal import NIOCore
 /// ```
 ///
 /// The signature is in a header if the whole body is known when the request starts, as that of unary calls is. Otherwise
-/// ``Options/streamedBodies-swift.property`` says what happens. List the signer last, or in front of interceptors that only
+/// ``Options/streamedBodies`` says what happens. List the signer last, or in front of interceptors that only
 /// look.
 public final class RequestSigner: WireInterceptor {
   /// A key that client and server share.
@@ -92,7 +92,7 @@ public final class RequestSigner: WireInterceptor {
   /// - Parameters:
   ///   - options: How it works.
   ///   - key: Fetches the key; it should keep it for other exchanges. What it throws becomes the error of the exchange:
-  ///     ``Connect/ConnectError`` as it is, others as `unauthenticated`. Its task is cancelled when the call has ended.
+  ///     `ConnectError` as it is, others as `unauthenticated`. Its task is cancelled when the call has ended.
   public init(options: Options = .defaults, key: @escaping @Sendable () async throws -> Key) {
     self.options = options
     self.provider = key

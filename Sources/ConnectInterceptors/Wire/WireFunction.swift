@@ -18,7 +18,7 @@ public import NIOCore
 public struct WireFunction: WireInterceptor {
   /// Gets the head of the request.
   ///
-  /// If the whole body is known, it is in ``Connect/HTTPStreamRequest/body-swift.property``, and the other request hooks are
+  /// If the whole body is known, it is in `HTTPStreamRequest/body-swift.property`, and the other request hooks are
   /// not called. A hook may make a streamed body complete; what then follows has to be dropped, and the end is left out. It
   /// may make a complete body streamed; the body then comes to the other request hooks of the interceptor, as one chunk and an
   /// end.

@@ -4,7 +4,7 @@ import Connect
 import ConnectInterceptors
 import Logging
 
-struct RequestSigner: Interceptor {}
+struct TenantMark: Interceptor {}
 
 struct CallRecorder: Interceptor {}
 
@@ -24,7 +24,7 @@ private func ConnectInterceptors_ReadyMadeInterceptors_2() async throws {
 
 private func ConnectInterceptors_ReadyMadeInterceptors_3() async throws {
   var parts = ClientParts(logger: Logger(label: "calls"))
-  parts.insert(after: CredentialsInterceptor.self) { _ in RequestSigner() }
+  parts.insert(after: CredentialsInterceptor.self) { _ in TenantMark() }
   parts.replace(LoggingInterceptor.self) { _ in CallRecorder() }
   parts.remove(CircuitBreakerInterceptor.self)
   _ = parts

@@ -37,6 +37,17 @@ final class BearerTokenInterceptor: Interceptor {
   }
 }
 
+/// Adds an interceptor to long sentences.
+struct LongSentences: InterceptorProvider {
+  func interceptors<Input, Output>(
+    for request: HTTPRequest<Input?>,
+    of method: MethodSpec<Input, Output>
+  ) -> MethodInterceptors {
+    guard let say = request.message as? Connectrpc_Eliza_V1_SayRequest, say.sentence.count > 1000 else { return [] }
+    return [{ _ in TenantHeader() }]
+  }
+}
+
 enum TenantKey: CallContextKey {
   static let defaultValue: String? = nil
 }
@@ -109,6 +120,52 @@ final class SessionInterceptor: Interceptor {
         }
       }
     })
+  }
+}
+
+/// Moves a call to another tenant, if the server says that it has moved. Everything that depends on the tenant runs again.
+final class TenantMove: Interceptor {
+  private var tenant: String?
+
+  func callFunction(_ method: MethodInfo) -> CallFunction {
+    CallFunction(requestFunction: { request in
+      if let tenant = self.tenant { request.context[TenantKey.self] = tenant }
+    })
+  }
+
+  func unaryFunction() -> UnaryFunction {
+    UnaryFunction(responseFunction: { response, proceed in
+      guard response.code == .failedPrecondition, let tenant = response.httpHeaders.first("x-moved-to") else {
+        return proceed(response)
+      }
+      self.tenant = tenant
+      proceed.retry(from: .start)
+    })
+  }
+}
+
+/// The same from a call hook, with the request of the caller.
+final class ThirdTimeLucky: Interceptor {
+  func callFunction(_ method: MethodInfo) -> CallFunction {
+    CallFunction(retryFunction: { outcome in
+      outcome.code == .aborted && outcome.attempts < 3 ? RetryRequest(after: .milliseconds(50)) : nil
+    })
+  }
+}
+
+/// The same from the async form, which throws the retry.
+struct LoginAgain: AsyncUnaryInterceptor {
+  let logIn: @Sendable () async throws -> Void
+
+  func interceptUnary<Input, Output>(
+    _ request: HTTPRequest<Input>,
+    method: MethodSpec<Input, Output>,
+    next: UnaryNext<Input, Output>
+  ) async throws -> ResponseMessage<Output> {
+    let response = try await next(request)
+    guard response.code == .unauthenticated else { return response }
+    try await self.logIn()
+    throw RetryRequest(request)
   }
 }
 
@@ -216,12 +273,18 @@ private func Connect_Interceptors_2() async throws {
 }
 
 private func Connect_Interceptors_3() async throws {
+  var config: ProtocolClientConfig = given()
+  config.interceptorProvider = LongSentences()
+  _ = config
+}
+
+private func Connect_Interceptors_4() async throws {
   var options = CallOptions()
   options.context[TenantKey.self] = "acme"
   _ = options
 }
 
-private func Connect_Interceptors_10() async throws {
+private func Connect_Interceptors_12() async throws {
   let version = Adapter { request, _ in
     var request = request
     request.headers["x-client-version"] = ["7"]
@@ -242,7 +305,7 @@ private func Connect_Interceptors_10() async throws {
   _ = config
 }
 
-private func Connect_Interceptors_11() async throws {
+private func Connect_Interceptors_13() async throws {
   let parts = ClientParts(logger: Logger(label: "calls"))
   let config = ProtocolClientConfig(
     host: "https://api.example.com",

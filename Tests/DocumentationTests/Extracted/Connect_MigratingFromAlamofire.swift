@@ -4,6 +4,27 @@ import Connect
 import ConnectInterceptors
 import NIOCore
 
+extension ProtocolClientConfig {
+  /// With a key in each request, and another attempt after conflicts.
+  static func withKey(_ key: String) -> ProtocolClientConfig {
+    let adapter = Adapter { request, method in
+      var request = request
+      request.headers["x-api-key"] = [key]
+      return request
+    }
+    let conflicts = Retrier { attempt in
+      guard attempt.error.code == .aborted, attempt.number < 3 else { return .doNotRetry }
+      return .retryWithDelay(.milliseconds(50))
+    }
+    return ProtocolClientConfig(
+      host: "https://api.example.com",
+      interceptors: [
+        { _ in RequestInterceptor(adapters: [adapter], retriers: [conflicts, ConnectionLostRetrier()]) }
+      ]
+    )
+  }
+}
+
 struct VersionAdapter: RequestAdapter {
   let version: Int
 
@@ -14,35 +35,15 @@ struct VersionAdapter: RequestAdapter {
   }
 }
 
-private func Connect_MigratingFromAlamofire_1() async throws {
-  let key = Adapter { request, method in
-    var request = request
-    request.headers["x-api-key"] = ["k3y"]
-    return request
+extension ProtocolClientConfig {
+  /// With a token, which `fetch` gets when it is needed.
+  static func withToken(_ fetch: @escaping @Sendable () async throws -> String) -> ProtocolClientConfig {
+    let credentials = Credentials(for: ["api.example.com"]) { _ in
+      AccessToken(try await fetch(), expiresIn: .seconds(3600))
+    }
+    return ProtocolClientConfig(
+      host: "https://api.example.com",
+      interceptors: [{ _ in CredentialsInterceptor(credentials) }]
+    )
   }
-  let conflicts = Retrier { attempt in
-    guard attempt.error.code == .aborted, attempt.number < 3 else { return .doNotRetry }
-    return .retryWithDelay(.milliseconds(50))
-  }
-  let config = ProtocolClientConfig(
-    host: "https://api.example.com",
-    interceptors: [
-      { _ in RequestInterceptor(adapters: [key], retriers: [conflicts, ConnectionLostRetrier()]) }
-    ]
-  )
-  _ = key
-  _ = conflicts
-  _ = config
-}
-
-private func Connect_MigratingFromAlamofire_3() async throws {
-  let credentials = Credentials(for: ["api.example.com"]) { _ in
-    AccessToken("t0k3n", expiresIn: .seconds(3600))
-  }
-  let config = ProtocolClientConfig(
-    host: "https://api.example.com",
-    interceptors: [{ _ in CredentialsInterceptor(credentials) }]
-  )
-  _ = credentials
-  _ = config
 }

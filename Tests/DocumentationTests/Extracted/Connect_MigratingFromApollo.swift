@@ -54,24 +54,25 @@ final class SessionHeader: Interceptor {
         }
       },
       responseFunction: { response, proceed in
-        if response.code == .unauthenticated { proceed.retry() } else { proceed(response) }
+        if response.code == .unauthenticated { proceed.retry(from: .start) } else { proceed(response) }
       }
     )
   }
 }
 
-private func Connect_MigratingFromApollo_3() async throws {
-  let cache = ResponseCache(configuration: .init(timeToLive: .seconds(300)))
-  let config = ProtocolClientConfig(
-    host: "https://api.example.com",
-    interceptors: [
-      { _ in AuditInterceptor { print($0) } },
-      { _ in CacheReadInterceptor(cache) },
-      { _ in CacheWriteInterceptor(cache) },
-      { _ in MaximumRetriesInterceptor(3) },
-    ],
-    unaryGET: .enabledForLimitedPayloadSizes(maxBytes: 8192)
-  )
-  _ = cache
-  _ = config
+extension ProtocolClientConfig {
+  /// A chain of a log, a cache, and retries.
+  static func audited(_ log: @escaping @Sendable (String) -> Void) -> ProtocolClientConfig {
+    let cache = ResponseCache(configuration: .init(timeToLive: .seconds(300)))
+    return ProtocolClientConfig(
+      host: "https://api.example.com",
+      interceptors: [
+        { _ in AuditInterceptor(log: log) },
+        { _ in CacheReadInterceptor(cache) },
+        { _ in CacheWriteInterceptor(cache) },
+        { _ in MaximumRetriesInterceptor(3) },
+      ],
+      unaryGET: .enabledForLimitedPayloadSizes(maxBytes: 8192)
+    )
+  }
 }

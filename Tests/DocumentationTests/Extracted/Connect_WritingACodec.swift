@@ -74,3 +74,37 @@ private func Connect_WritingACodec_1() async throws {
   )
   _ = setPoint
 }
+
+private func Connect_WritingACodec_4() async throws {
+  var config: ProtocolClientConfig = given()
+  config.methodFormats = { method in
+    method.name == "Export" ? MethodFormat(codec: JSONCodec()) : nil
+  }
+
+  var options = CallOptions()
+  options.codec = JSONCodec()
+  _ = config
+  _ = options
+}
+
+private func Connect_WritingACodec_5() async throws {
+  var config: ProtocolClientConfig = given()
+  let parser = ResponseParser(for: Celsius.self) { response in
+    let body = String(buffer: response.message)
+    switch response.httpHeaders.first("content-type") {
+    case "text/csv":
+      // The protocol has found an error, a foreign content type. The parser's message replaces it.
+      guard let hundredths = Int32(body) else { throw ConnectError(code: .dataLoss, message: "not a number") }
+      return Celsius(hundredths: hundredths)
+    case "text/html":
+      throw ConnectError(code: response.code, message: "a proxy answered: \(body.prefix(200))")
+    default:
+      return nil  // As without a parser.
+    }
+  }
+  config.methodFormats = { method in
+    method.path == "/acme.v1.Thermostat/SetPoint" ? MethodFormat(responseParser: parser) : nil
+  }
+  _ = config
+  _ = parser
+}

@@ -21,6 +21,18 @@ extension DocComments {
     }
   }
 
+  private func InterceptorProvider_1() async throws {
+    struct AuditProvider: InterceptorProvider {
+      func interceptors<Input, Output>(
+        for request: HTTPRequest<Input?>,
+        of method: MethodSpec<Input, Output>
+      ) -> MethodInterceptors {
+        guard request.message is Order, request.headers.contains("x-audit") else { return [] }
+        return [{ MyInterceptor(config: $0) }]
+      }
+    }
+  }
+
   private func MethodInterceptors_1() async throws {
     config.methodInterceptors = { method in
       switch method.name {
@@ -138,6 +150,18 @@ extension DocComments {
     })
   }
 
+  private func RetryRequest_1() async throws {
+    func interceptUnary<Input, Output>(
+      _ request: HTTPRequest<Input>,
+      method: MethodSpec<Input, Output>,
+      next: UnaryNext<Input, Output>
+    ) async throws -> ResponseMessage<Output> {
+      let response = try await next(request)
+      guard response.code == .aborted else { return response }
+      throw RetryRequest(after: .milliseconds(10))
+    }
+  }
+
   private func StreamRequest_1() async throws {
     func interceptStream<Input, Output>(
       _ request: StreamRequest<Input>,
@@ -163,6 +187,19 @@ extension DocComments {
   private func UnaryHooks_2() async throws {
     func unaryFunction() -> UnaryFunction {
       UnaryFunction(updateRequest: { request in request.headers["x-hop"] = ["1"] }).placed(.userIndependent)
+    }
+  }
+
+  private func MethodFormat_1() async throws {
+    config.methodFormats = { method in
+      method.service == "reports.v1.ReportService" ? MethodFormat(codec: JSONCodec()) : nil
+    }
+  }
+
+  private func ResponseParser_1() async throws {
+    options.responseParser = ResponseParser(for: Report.self) { response in
+      guard response.httpHeaders.first("content-type")?.hasPrefix("text/csv") == true else { return nil }
+      return try Report(csv: String(buffer: response.message))
     }
   }
 
