@@ -126,12 +126,16 @@ final class Attempt: HTTPStreamHandler {
     } else if !attempts.metricsHooks.isEmpty {
       self.meter = AttemptMeter(attempts, on: call.executor)
     }
-    self.response = plan.environment.makeDecoder(
+    let maximumMessageSize = plan.rules?.method.maximumResponseMessageSize ?? .max
+    let response = plan.environment.makeDecoder(
       contentType: request.contentType,
-      method: plan.info,
-      maximumMessageSize: plan.rules?.method.maximumResponseMessageSize ?? .max,
-      isParsed: plan.parser != nil && plan.isUnary
+      streamType: plan.info.streamType,
+      maximumMessageSize: maximumMessageSize
     )
+    self.response =
+      plan.parser == nil || !plan.isUnary
+      ? response
+      : plan.environment.makeParsed(response, of: plan.info, maximumMessageSize: maximumMessageSize)
   }
 
   // MARK: Request

@@ -182,23 +182,20 @@ final class CallEnvironment: Sendable {
     )
   }
 
-  /// - Parameters:
-  ///   - maximumMessageSize: In bytes; the client's own limit counts if it is lower.
-  ///   - isParsed: Whether a ``ResponseParser`` reads the response of the unary call.
-  func makeDecoder(
-    contentType: String,
-    method: MethodInfo,
-    maximumMessageSize: Int,
-    isParsed: Bool
-  ) -> ResponseReader {
-    let reader = self.decoders.makeDecoder(
+  /// - Parameter maximumMessageSize: In bytes; the client's own limit counts if it is lower.
+  func makeDecoder(contentType: String, streamType: StreamType, maximumMessageSize: Int) -> ResponseReader {
+    self.decoders.makeDecoder(
       contentType: contentType,
-      streamType: method.streamType,
+      streamType: streamType,
       maximumMessageSize: maximumMessageSize,
       maximumMetadataSize: self.maximumMetadataSize
     )
-    guard isParsed else { return reader }
-    return ParsedResponse(
+  }
+
+  /// The response of a unary call, for a ``ResponseParser``.
+  func makeParsed(_ reader: ResponseReader, of method: MethodInfo, maximumMessageSize: Int) -> ResponseReader
+  {
+    ParsedResponse(
       reader,
       of: method,
       maximumMessageSize: min(maximumMessageSize, self.decoders.maximumMessageSize),

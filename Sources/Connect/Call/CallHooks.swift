@@ -37,6 +37,8 @@ final class CallHooks {
   private(set) var hasEndHooks = false
   /// Whether a hook can ask for a retry.
   private var mayRetry = false
+  /// The id of the request as the hooks have passed it on, if one of them can ask for a retry.
+  private(set) var requestID: String?
   /// Whether the retry that the innermost waiting hook has asked for was refused.
   private var wasRefused = false
   /// Whether no hook has anything to do with the request or its outcome.
@@ -152,6 +154,7 @@ final class CallHooks {
       // More may wait, from an earlier start.
       if entries[index].function.seesOutcome, self.waitingCount <= index { self.waitingCount = index + 1 }
     }
+    if self.mayRetry { self.requestID = request.context.requestID }
     return request.head
   }
 

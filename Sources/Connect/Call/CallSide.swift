@@ -52,8 +52,13 @@ extension CallSide {
   ///
   /// - Parameter given: Replaces the caller's request.
   func requestAgain(_ given: RequestPart?, _ call: Call) -> RequestPart? {
-    let own = call.attempts.plan.makeRequestHead()
-    var head = given?.head?.completed(from: own) ?? own
+    var own = HTTPRequest<Void>(head: call.attempts.plan.makeRequestHead())
+    // The call keeps the id that a call hook has given it.
+    let before = call.pipeline.firstMessage ?? call.pipeline.firstBytes
+    if own.context.requestID == nil, let id = call.hooks?.requestID ?? before?.head?.context?.requestID {
+      own.context.requestID = id
+    }
+    var head = given?.head?.completed(from: own.head) ?? own.head
     if let hooks = call.hooks {
       guard let changed = hooks.passDown(head, call) else { return nil }
       head = changed

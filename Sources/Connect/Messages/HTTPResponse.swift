@@ -128,7 +128,7 @@ public struct HTTPResponse: Sendable {
   }
 
   /// Whether a ``ResponseParser`` reads the body although there is an error.
-  var isParsed: Bool { self.head.isParsed }
+  package var isParsed: Bool { self.head.isParsed }
 
   /// A response that is an error found by the client.
   public init(error: ConnectError) {

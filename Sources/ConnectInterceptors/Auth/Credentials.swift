@@ -282,6 +282,8 @@ public final class Credentials: Sendable {
   }
 
   func fetch(_ refresh: CredentialsState.Refresh) async -> Result<AccessToken, ConnectError> {
+    let now = self.time.now
+    self.ifRunning(refresh) { $0.running?.asked = now }
     let context = self.context(within: CallContext())
     let request = CredentialsRefresh(
       reason: refresh.reason,
@@ -333,7 +335,16 @@ public final class Credentials: Sendable {
 
   private func watch(_ refresh: UInt64, for time: Duration) {
     let timer = self.afterDelay(time) {
-      guard let outcome = self.state.withLock({ $0.stall(refresh) }) else { return }
+      let now = self.time.now
+      let (outcome, running) = self.state.withLock {
+        ($0.stall(refresh, now: now), $0.running)
+      }
+      guard let outcome else {
+        guard let running, running.id == refresh else { return }
+        let rest = running.timeToStall(self.configuration.stallTimeout, now: now)
+        self.watch(refresh, for: max(rest, .milliseconds(1)))
+        return
+      }
       for waiter in outcome.waiters { waiter(outcome.result) }
     }
     self.stallTimer.set(timer, for: refresh)

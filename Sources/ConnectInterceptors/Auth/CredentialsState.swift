@@ -47,6 +47,14 @@ struct CredentialsState {
     /// The method of the call that started the refresh; nil if the call did not wait.
     let method: String?
     var isWatched = false
+    /// When the provider was asked; nil while the store is.
+    var asked: Duration?
+
+    /// How long it is until calls stop waiting for this refresh. Nobody is suspected before the provider is asked: a store may
+    /// take long.
+    func timeToStall(_ timeout: Duration, now: Duration) -> Duration {
+      (self.asked ?? now) + timeout.clamped - now
+    }
   }
 
   private struct Waiting {
@@ -63,7 +71,7 @@ struct CredentialsState {
 
   private let configuration: Credentials.Configuration
   private var held: Held?
-  private(set) var running: Running?
+  var running: Running?
   private var waiting: [Wait: Waiting] = [:]
   private var waitCount: UInt64 = 0
   /// The last token, and why it is not held any more.
@@ -131,7 +139,7 @@ struct CredentialsState {
     let isSuspect = running.method != method && !self.ordinaryMethods.contains(method)
     let waiting = Waiting(method: method, isSuspect: isSuspect, shown: shown, waiter: waiter)
     guard isSuspect else { return .wait(self.add(waiting), starting: nil) }
-    let remaining = running.start + self.configuration.stallTimeout.clamped - now
+    let remaining = running.timeToStall(self.configuration.stallTimeout, now: now)
     guard remaining > .zero else { return .fail(self.configuration.stallError) }
     let wait = self.add(waiting)
     guard !running.isWatched else { return .wait(wait, starting: nil) }
@@ -212,8 +220,11 @@ struct CredentialsState {
   }
 
   /// A refresh takes so long that it may wait for a call that waits for this refresh.
-  mutating func stall(_ id: UInt64) -> Outcome? {
-    guard self.running?.id == id else { return nil }
+  mutating func stall(_ id: UInt64, now: Duration) -> Outcome? {
+    guard let running = self.running, running.id == id else { return nil }
+    guard let asked = running.asked, now - asked >= self.configuration.stallTimeout.clamped else {
+      return nil
+    }
     return (self.takeWaiters { $0.isSuspect }, .failure(self.configuration.stallError), id)
   }
 

@@ -67,10 +67,10 @@ public struct CacheKey: Sendable {
     self.hash = hasher.finalize()
   }
 
-  /// Whether the key tells users apart.
+  /// Whether the key certainly tells users apart. A cookie may be that of a balancer, which many users have.
   var isPersonal: Bool {
     self.partition != nil || self.clientIdentity != nil
-      || self.headers.contains { UserHeaders.partitioned.contains($0.name) }
+      || self.headers.contains { $0.name == "authorization" }
   }
 
   /// The key of the response's variant for a request with these headers.

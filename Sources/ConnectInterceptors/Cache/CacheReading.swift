@@ -29,6 +29,8 @@ final class CacheReading: Sendable {
     var addedETag: String?
     /// The key of the call's response, which is removed from the cache if it does not decode.
     var given: (key: CacheKey, headers: Headers)?
+    /// The key of a response that the call was given before it made another attempt: it was not content with that one.
+    var rejected: CacheKey?
   }
 
   let cache: ResponseCache
@@ -48,6 +50,9 @@ final class CacheReading: Sendable {
 
   func receive(_ request: HTTPRequest<ByteBuffer>, _ proceed: UnaryFunction.RequestProceed) {
     var request = request
+    self.state.withLock { state in
+      if let given = state.given.take() { state.rejected = given.key }
+    }
     // An interceptor inside may have sent the request again, with the header that was added here.
     if let etag = self.state.withLock({ $0.addedETag.take() }), request.headers["if-none-match"] == [etag] {
       request.headers.remove(name: "if-none-match")
@@ -78,7 +83,8 @@ final class CacheReading: Sendable {
     _ proceed: UnaryFunction.RequestProceed
   ) {
     let rules = self.cache.messageRules(for: request)
-    if policy != .networkFirst, let entry, self.cache.isFresh(entry, control, rules) {
+    let mayAnswer = policy == .cacheOnly || self.state.withLock { $0.rejected } != key
+    if policy != .networkFirst, mayAnswer, let entry, self.cache.isFresh(entry, control, rules) {
       self.leaveFlight()
       self.state.withLock { $0.given = (key, request.headers) }
       return proceed.answer(self.cache.response(of: entry, .hit))
@@ -165,7 +171,9 @@ final class CacheReading: Sendable {
       CacheStatus.revalidated.mark(&response.headers)
     }
     if let member = attempt.member {
-      self.cache.singleFlight.finish(member, self.outcome(response, of: attempt))
+      // A storage that has answered an earlier attempt late may have left the flight of another user.
+      let isOfFlight = member.key.cacheKey == attempt.key
+      self.cache.singleFlight.finish(member, isOfFlight ? self.outcome(response, of: attempt) : .handOver)
     }
     proceed(self.orFallback(response, of: attempt))
   }
@@ -173,6 +181,8 @@ final class CacheReading: Sendable {
   private func outcome(_ response: HTTPResponse, of attempt: Attempt) -> SingleFlight.Outcome {
     guard self.cache.isMade(response, for: attempt.key) else { return .doNotShare }
     if let error = response.error {
+      // What is an error here may be a message to a parser, and only to calls with this parser.
+      guard !response.isParsed else { return .doNotShare }
       // Deadline, cancellation and other errors that no server has sent concern this call alone, unless the server could
       // not be reached.
       let isOfAll = error.code == .unavailable || error.code == .resourceExhausted || error.httpStatus != nil

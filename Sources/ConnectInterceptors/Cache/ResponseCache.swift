@@ -18,7 +18,7 @@ public import NIOCore
 ///
 /// What servers say in `cache-control`, `age`, `etag` and `vary` counts, with each protocol; only a GET request can ask
 /// whether a response has changed (`if-none-match`). A response that is `private`, or sets a cookie, is stored and shared
-/// if the key tells users apart: by a ``CachePartition``, by the header `authorization` or `cookie`, or by a client
+/// if the key tells users apart: by a ``CachePartition``, by the header `authorization`, or by a client
 /// certificate.
 ///
 /// No user gets what was made for another, whatever the order of the interceptors:

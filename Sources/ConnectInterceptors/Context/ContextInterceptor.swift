@@ -87,41 +87,23 @@ public final class ContextInterceptor: Interceptor, Sendable {
   }
 
   public func callFunction(_ method: MethodInfo) -> CallFunction {
-    let names = CallNames(self)
-    return CallFunction(requestFunction: { request in names.complete(&request) })
+    CallFunction(requestFunction: { request in self.complete(&request) })
   }
 
-  /// What one call is called.
-  private final class CallNames {
-    private let interceptor: ContextInterceptor
-    /// A retry from the start belongs to the same call.
-    private var madeID: String?
-
-    init(_ interceptor: ContextInterceptor) { self.interceptor = interceptor }
-
-    func complete(_ request: inout HTTPRequest<Void>) {
-      self.madeID = self.interceptor.complete(&request, madeID: self.madeID)
-    }
-  }
-
-  /// - Parameter madeID: The id that was made for the call before.
-  /// - Returns: The id of the call, if it was made here.
-  private func complete(_ request: inout HTTPRequest<Void>, madeID: String?) -> String? {
+  private func complete(_ request: inout HTTPRequest<Void>) {
     let context = request.isContextEmpty ? nil : request.context
     if self.options.sendsBaggage, let baggage = context?.baggage.headerValue,
       !request.headers.contains("baggage")
     {
       request.headers.add(name: "baggage", value: baggage)
     }
-    guard let header = self.requestIDHeader else { return nil }
+    guard let header = self.requestIDHeader else { return }
     if !self.isHeaderWellKnown { request.context[RequestIDHeader.self] = header }
     if let id = request.headers.first(header) {
       request.context.requestID = id
-    } else if let id = context?.requestID ?? madeID ?? self.options.makeRequestID?() {
+    } else if let id = context?.requestID ?? self.options.makeRequestID?() {
       request.headers.append(Headers.Field(lowercasedName: header, value: id))
       request.context.requestID = id
-      return id
     }
-    return nil
   }
 }

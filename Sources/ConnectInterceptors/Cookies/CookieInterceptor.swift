@@ -37,8 +37,8 @@ public final class CookieInterceptor: Interceptor {
 
   private let jar: CookieJar
   private let part: Part
-  /// The user when the call began.
-  private var user: UInt64?
+  /// The user when the call began: its interceptors are made before anything waits.
+  private let user: UInt64
   /// Where a stream's request goes.
   private var url: RequestURL?
   /// The header that was added last, and what the request had before. An interceptor inside may send that request again.
@@ -52,6 +52,7 @@ public final class CookieInterceptor: Interceptor {
   public init(_ jar: CookieJar, _ part: Part = .both) {
     self.jar = jar
     self.part = part
+    self.user = jar.user
   }
 
   public func unaryFunction() -> UnaryFunction {
@@ -61,8 +62,7 @@ public final class CookieInterceptor: Interceptor {
     case .requests: UnaryFunction(updateRequest: { self.send(&$0) })
     // These hooks change nothing.
     case .responses:
-      UnaryFunction(updateRequest: { _ in self.begin() }, updateResponse: { self.receive($0) })
-        .placed(.userIndependent)
+      UnaryFunction(updateResponse: { self.receive($0) }).placed(.userIndependent)
     }
   }
 
@@ -71,7 +71,7 @@ public final class CookieInterceptor: Interceptor {
       requestFunction: { request, proceed in
         self.url = request.url
         var request = request
-        if self.part == .responses { self.begin() } else { self.send(&request) }
+        if self.part != .responses { self.send(&request) }
         proceed(.success(request))
       },
       streamResultFunction: self.part == .requests
@@ -87,20 +87,13 @@ public final class CookieInterceptor: Interceptor {
 
   // MARK: Requests
 
-  @discardableResult
-  private func begin() -> UInt64 {
-    let user = self.user ?? self.jar.user
-    self.user = user
-    return user
-  }
-
   private func send<Message>(_ request: inout HTTPRequest<Message>) {
     if let added = self.added.take(), request.headers["cookie"] == [added.header] {
       request.headers["cookie"] = added.own
     }
     // Also for the cookies that the response sets.
     request = request.marking(Self.names)
-    var cookies = self.jar.cookies(for: request.url, of: self.begin())
+    var cookies = self.jar.cookies(for: request.url, of: self.user)
     guard !cookies.isEmpty else { return }
     let own = request.headers["cookie"].filter { !$0.isEmpty }
     if !own.isEmpty {
@@ -133,6 +126,6 @@ public final class CookieInterceptor: Interceptor {
 
   private func receive(_ headers: Headers, from url: RequestURL) {
     guard headers.contains("set-cookie") else { return }
-    self.jar.receive(headers["set-cookie"], from: url, of: self.begin())
+    self.jar.receive(headers["set-cookie"], from: url, of: self.user)
   }
 }

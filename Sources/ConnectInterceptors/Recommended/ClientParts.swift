@@ -76,24 +76,39 @@ extension ClientParts {
   var places: [PartPlace] {
     let spans: Void? = self.isTraced && TracingInterceptor.hasBackend ? () : nil
     return [
-      PartPlace(self.context.map { ContextInterceptor(options: $0) }) { interceptor, _ in interceptor },
-      PartPlace(spans) { TracingInterceptor(config: $1, spans: .call) },
-      PartPlace(self.metrics, if: \.isEnabled) { MetricsInterceptor($0, config: $1) },
-      PartPlace(self.log, if: \.hasBackend) { log, _ in LoggingInterceptor(log) },
-      PartPlace(self.acceptedStatuses.map { HTTPStatusInterceptor(accepting: $0) }) { interceptor, _ in
-        interceptor
+      PartPlace(ContextInterceptor.self, self.context.map { ContextInterceptor(options: $0) }) {
+        interceptor in
+        { _ in interceptor }
       },
-      PartPlace(self.credentials) { credentials, _ in CredentialsInterceptor(credentials) },
-      PartPlace(self.cookies) { jar, _ in CookieInterceptor(jar, .requests) },
-      PartPlace(self.cache) { cache, _ in CacheReadInterceptor(cache) },
-      PartPlace(self.cache) { cache, _ in CacheWriteInterceptor(cache) },
-      PartPlace(self.retryPolicy.map { RetryPlan(policy: $0, budget: self.retryBudget) }) { plan, _ in
-        RetryInterceptor(plan)
+      PartPlace(TracingInterceptor.self, spans) { _ in { TracingInterceptor(config: $0, spans: .call) } },
+      PartPlace(MetricsInterceptor.self, self.metrics.flatMap { $0.isEnabled ? $0 : nil }) { metrics in
+        { MetricsInterceptor(metrics, config: $0) }
       },
-      PartPlace(self.circuitBreaker) { breaker, _ in CircuitBreakerInterceptor(breaker) },
-      PartPlace(self.concurrencyLimiter) { limiter, _ in ConcurrencyLimitInterceptor(limiter) },
-      PartPlace(self.cookies) { jar, _ in CookieInterceptor(jar, .responses) },
-      PartPlace(spans) { TracingInterceptor(config: $1, spans: .attempts) },
+      PartPlace(LoggingInterceptor.self, self.log.flatMap { $0.hasBackend ? $0 : nil }) { log in
+        { _ in LoggingInterceptor(log) }
+      },
+      PartPlace(
+        HTTPStatusInterceptor.self,
+        self.acceptedStatuses.map { HTTPStatusInterceptor(accepting: $0) }
+      ) { interceptor in { _ in interceptor } },
+      PartPlace(CredentialsInterceptor.self, self.credentials) { parts in
+        { _ in CredentialsInterceptor(parts) }
+      },
+      PartPlace(CookieInterceptor.self, self.cookies) { jar in { _ in CookieInterceptor(jar, .requests) } },
+      PartPlace(CacheReadInterceptor.self, self.cache) { cache in { _ in CacheReadInterceptor(cache) } },
+      PartPlace(CacheWriteInterceptor.self, self.cache) { cache in { _ in CacheWriteInterceptor(cache) } },
+      PartPlace(
+        RetryInterceptor.self,
+        self.retryPolicy.map { RetryPlan(policy: $0, budget: self.retryBudget) }
+      ) { plan in { _ in RetryInterceptor(plan) } },
+      PartPlace(CircuitBreakerInterceptor.self, self.circuitBreaker) { breaker in
+        { _ in CircuitBreakerInterceptor(breaker) }
+      },
+      PartPlace(ConcurrencyLimitInterceptor.self, self.concurrencyLimiter) { limiter in
+        { _ in ConcurrencyLimitInterceptor(limiter) }
+      },
+      PartPlace(CookieInterceptor.self, self.cookies) { jar in { _ in CookieInterceptor(jar, .responses) } },
+      PartPlace(TracingInterceptor.self, spans) { _ in { TracingInterceptor(config: $0, spans: .attempts) } },
     ]
   }
 }

@@ -9,20 +9,12 @@ struct PartPlace {
   let factory: InterceptorFactory?
 
   /// - Parameters:
+  ///   - type: The interceptor's type.
   ///   - part: What the interceptors are made with; nil to leave them out.
-  ///   - isUsed: Whether a part that is not nil is used.
-  ///   - make: Makes the interceptor for a call.
-  init<Part: Sendable, Made: Interceptor & SendableMetatype>(
-    _ part: Part?,
-    if isUsed: (Part) -> Bool = { _ in true },
-    _ make: @escaping @Sendable (Part, ProtocolClientConfig) -> Made
-  ) {
-    self.type = Made.self
-    if let part, isUsed(part) {
-      self.factory = { config in make(part, config) }
-    } else {
-      self.factory = nil
-    }
+  ///   - make: Makes the factory of the interceptors.
+  init<Part>(_ type: any Interceptor.Type, _ part: Part?, _ make: (Part) -> InterceptorFactory) {
+    self.type = type
+    self.factory = part.map(make)
   }
 }
 

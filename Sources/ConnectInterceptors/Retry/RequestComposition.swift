@@ -23,8 +23,9 @@ public struct RequestComposition: RequestAdapter, RequestRetrier {
     retriers: [any RequestRetrier] = [],
     interceptors: [any RequestAdapter & RequestRetrier] = []
   ) {
-    self.adapters = interceptors.isEmpty ? adapters : adapters + interceptors
-    self.retriers = interceptors.isEmpty ? retriers : retriers + interceptors
+    // Flat, so that a composition without adapters is known to have none.
+    self.adapters = adapters + interceptors.flatMap { ($0 as? RequestComposition)?.adapters ?? [$0] }
+    self.retriers = retriers + interceptors.flatMap { ($0 as? RequestComposition)?.retriers ?? [$0] }
   }
 
   public func adapt(

@@ -108,14 +108,15 @@ public final class RequestSigner: WireInterceptor {
   }
 
   private func begin(_ request: HTTPStreamRequest, _ proceed: HeadProceed) {
-    self.date = HTTPDate.text(self.options.now())
-    self.head = request
+    // Of a complete body, it would be kept as long as the response takes.
+    if request.isStreamed { self.head = request }
     if let provider = self.provider { self.fetchKey(provider, proceed) }
     if request.isStreamed, case .gathered = self.options.streamedBodies {
       self.heldHead = proceed
       return
     }
     self.withKey { key in
+      self.date = HTTPDate.text(self.options.now())
       if let body = request.completeBody {
         proceed(self.signed(request, body, key))
       } else {
@@ -148,6 +149,7 @@ public final class RequestSigner: WireInterceptor {
       guard let head = self.head else { return proceed(trailers) }
       guard let heldHead = self.heldHead else { return proceed(self.signed(trailers, of: head, key)) }
       self.heldHead = nil
+      self.date = HTTPDate.text(self.options.now())
       let body = self.body
       self.body = ByteBuffer()
       var request = self.signed(head, body, key)

@@ -24,7 +24,9 @@ enum WireFields {
   private static func problem(in fields: Headers, _ kind: String) -> ConnectError? {
     for field in fields {
       // The call itself sends `te`.
-      if self.ofConnection.contains(field.name) {
+      if self.ofConnection.contains(field.name)
+        || field.name == "te" && (kind == "trailer" || field.value != "trailers")
+      {
         return self.error("\(kind) '\(field.name)' belongs to the HTTP connection")
       }
       if !self.isToken(field.name) {

@@ -103,8 +103,9 @@ struct WireFlow {
     guard self.transport != .over else { return }
     if part.kind == .end || part.kind == .failure {
       self.transport = .over
-      // The transport takes nothing more of the request.
+      // The transport takes nothing more of the request, and will not say that it has sent all.
       self.request.close()
+      self.transportDidSendAll()
     }
     self.response.push(part)
   }
@@ -146,10 +147,12 @@ struct WireFlow {
     guard index < self.firstFailed else { return }
     self.firstFailed = index
     var error = error
-    if self.transport == .idle { error.isUnsent = true }
+    // Nil once the request has gone to the transport.
+    if self.original != nil { error.isUnsent = true }
     self.mustCancel = self.mustCancel || self.transport == .running
     self.transport = .over
     self.request.close()
+    self.transportDidSendAll()
     self.response.cut(
       through: self.names.count - 1 - index,
       with: .failure(HTTPStreamFailure(error: error))
@@ -161,15 +164,17 @@ struct WireFlow {
   /// - Returns: Nil if nothing can move.
   mutating func next() -> Action? {
     while true {
+      // Once the transport is over, what is left is in memory anyway, and the call has to learn of the end.
+      let responseRoom =
+        self.transport == .over
+        ? max(self.limits.waitingBytes, self.limits.addedBytes) : self.limits.waitingBytes
       if self.mustCancel {
         self.mustCancel = false
         return .cancel
       }
       if let action = self.request.next(hasRoom: self.unwrittenBytes < self.limits.waitingBytes) {
         if let next = self.follow(action) { return next }
-      } else if let action = self.response.next(
-        hasRoom: self.ledger.unconsumedBytes < self.limits.waitingBytes
-      ) {
+      } else if let action = self.response.next(hasRoom: self.ledger.unconsumedBytes < responseRoom) {
         if let next = self.follow(action) { return next }
       } else {
         return self.settle()

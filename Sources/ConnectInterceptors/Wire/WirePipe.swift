@@ -65,11 +65,17 @@ struct WirePipe {
     let parts = parts.filter { !$0.isChunk || $0.size > 0 }
     let size = parts.reduce(0) { $0 + $1.size + ($1.head?.completeBody?.readableBytes ?? 0) }
     let receivedSize = asked.size + (asked.head?.completeBody?.readableBytes ?? 0)
-    guard size - receivedSize <= self.limits.addedBytes, parts.count <= WireStage.maximumParts else {
+    let (added, kept) = (size - receivedSize, self.stages[ask.stage].droppedBytes)
+    guard added - kept <= self.limits.addedBytes, parts.count <= WireStage.maximumParts else {
       return WireProblem(
         .resourceExhausted,
         "passed on \(size) bytes in \(parts.count) parts for \(receivedSize) bytes; at most \(self.limits.addedBytes) more (WireLimits.addedBytes) in \(WireStage.maximumParts) parts are allowed"
       )
+    }
+    if parts.isEmpty {
+      self.stages[ask.stage].droppedBytes += receivedSize
+    } else if added > 0 {
+      self.stages[ask.stage].droppedBytes = max(kept - added, 0)
     }
     self.releasedBytes += self.stages[ask.stage].take(parts, for: ask)
     if let old = asked.head?.completeBody, let new = parts.first?.head {

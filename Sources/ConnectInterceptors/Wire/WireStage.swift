@@ -19,6 +19,8 @@ struct WireStage {
   let kinds: WirePart.Kinds
   /// Whether the interceptor has made a streamed body complete.
   var leavesEndOut = false
+  /// Bytes that the interceptor took with `drop()`, and may pass on later.
+  var droppedBytes = 0
   private var slots: Deque<Slot> = []
   private(set) var size = 0
 
@@ -30,7 +32,9 @@ struct WireStage {
 
   /// Whether a chunk may be added.
   func hasRoom(_ limits: WireLimits) -> Bool {
-    self.slots.count < limits.waitingChunks && self.size < limits.waitingBytes
+    // A head is always the first, and is no chunk.
+    let heads = self.slots.first.map { $0.asked.isChunk ? 0 : 1 } ?? 0
+    return self.slots.count - heads < limits.waitingChunks && self.size < limits.waitingBytes
   }
 
   /// - Parameter isAsked: Whether a hook has got the part; else it only waits behind others.
@@ -66,6 +70,8 @@ struct WireStage {
     self.size += size
     self.slots[index].size = size
     self.slots[index].parts = parts
+    // Only its kind is still needed.
+    if slot.asked.isChunk { self.slots[index].asked = .chunk(ByteBuffer(), credit: 0) }
     return 0
   }
 

@@ -1,5 +1,6 @@
 internal import Connect
 internal import DequeModule
+private import Dispatch
 internal import NIOCore
 internal import Synchronization
 
@@ -60,13 +61,16 @@ public final class WireTap: Sendable {
     var dropped = 0
     var allDropped = 0
     var isDraining = false
-    var waiters: [CheckedContinuation<Void, Never>] = []
+    /// Records that the sink was given; all but the last are done.
+    var taken = 0
+    var waiters: [(target: Int, continuation: CheckedContinuation<Void, Never>)] = []
   }
 
   let options: Options
   private let sink: @Sendable (WireRecord) async -> Void
   private let state = Mutex(State())
   private let exchanges = Atomic<UInt64>(0)
+  private let executor = SinkExecutor()
 
   /// A tap that hands its records over.
   ///
@@ -103,7 +107,10 @@ public final class WireTap: Sendable {
   public func flush() async {
     await withCheckedContinuation { continuation in
       let isIdle = self.state.withLock { state in
-        if state.isDraining { state.waiters.append(continuation) }
+        if state.isDraining {
+          let target = state.taken + state.records.count + (state.dropped > 0 ? 1 : 0)
+          state.waiters.append((target, continuation))
+        }
         return !state.isDraining
       }
       if isIdle { continuation.resume() }
@@ -113,7 +120,8 @@ public final class WireTap: Sendable {
   func makeNumber() -> UInt64 { self.exchanges.add(1, ordering: .relaxed).newValue }
 
   func add(_ record: WireRecord) {
-    if self.state.withLock({ $0.add(record, self.options) }) { Task.detached { await self.drain() } }
+    guard self.state.withLock({ $0.add(record, self.options) }) else { return }
+    Task.detached(executorPreference: self.executor) { await self.drain() }
   }
 
   private func drain() async {
@@ -156,22 +164,38 @@ extension WireTap.State {
     return !self.isDraining
   }
 
-  /// The next record; if there is none, those who wait for that.
+  /// The next record, and those who waited until the sink had got the one before.
   fileprivate mutating func takeNext() -> (WireRecord?, [CheckedContinuation<Void, Never>]) {
+    let done = self.waiters.filter { $0.target <= self.taken }.map(\.continuation)
+    self.waiters.removeAll { $0.target <= self.taken }
     if let record = self.records.popFirst() {
+      self.taken += 1
       if record.exchange > 0 { self.size -= record.size }
-      return (record, [])
+      return (record, done)
     }
     // Records of another exchange may never come, so it is said now.
-    if let count = self.takeDropped() { return (count, []) }
+    if let count = self.takeDropped() {
+      self.taken += 1
+      return (count, done)
+    }
     self.isDraining = false
     defer { self.waiters = [] }
-    return (nil, self.waiters)
+    return (nil, done + self.waiters.map(\.continuation))
   }
 
   private mutating func takeDropped() -> WireRecord? {
     guard self.dropped > 0 else { return nil }
     defer { self.dropped = 0 }
     return WireRecord(exchange: 0, time: .zero, event: .dropped(self.dropped))
+  }
+}
+
+/// Runs the sink of a tap, which may block, on a queue of its own.
+private final class SinkExecutor: TaskExecutor {
+  private let queue = DispatchQueue(label: "WireTap")
+
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    self.queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
   }
 }

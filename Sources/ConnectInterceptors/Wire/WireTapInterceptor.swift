@@ -8,7 +8,8 @@ public final class WireTapInterceptor: WireInterceptor {
   private static let redacted = "<redacted>"
 
   private let tap: WireTap
-  private let exchange: WireExchange
+  private var exchange: WireExchange
+  private var hasShownFailure = false
   private let number: UInt64
   private let start: Duration
   private let redactedHeaders: Set<String>
@@ -20,6 +21,8 @@ public final class WireTapInterceptor: WireInterceptor {
   public init(_ tap: WireTap, _ exchange: WireExchange) {
     self.tap = tap
     self.exchange = exchange
+    // It would be kept as long as the response takes.
+    self.exchange.request.body = .streamed
     self.number = tap.makeNumber()
     self.start = exchange.executor.now
     self.redactedHeaders = tap.options.redactedHeaders.union(exchange.context[SensitiveHeaders.self])
@@ -56,12 +59,17 @@ public final class WireTapInterceptor: WireInterceptor {
         proceed(trailers)
       },
       failureFunction: { failure, proceed in
+        self.hasShownFailure = true
         self.add(.failure(code: failure.error.code, message: failure.error.message ?? ""))
         proceed(failure)
       },
       endFunction: { outcome in
         switch outcome {
-        case .completed, .failed: break
+        case .completed: break
+        case .failed(let failure):
+          // An interceptor further out has failed the exchange.
+          guard !self.hasShownFailure else { return }
+          self.add(.failure(code: failure.error.code, message: failure.error.message ?? ""))
         case .cancelled: self.add(.abandoned(hasExpired: false))
         case .expired: self.add(.abandoned(hasExpired: true))
         }
@@ -93,13 +101,19 @@ public final class WireTapInterceptor: WireInterceptor {
   }
 
   private func redacting(_ headers: Headers) -> Headers {
-    guard headers.contains(where: { self.redactedHeaders.contains($0.name) }) else { return headers }
+    guard headers.contains(where: { self.isSecret($0.name) }) else { return headers }
     return Headers(
       headers.map { field in
-        self.redactedHeaders.contains(field.name)
+        self.isSecret(field.name)
           ? Headers.Field(name: field.name, value: Self.redacted) : field
       }
     )
+  }
+
+  /// The Connect protocol sends trailers of unary calls as headers with a prefix.
+  private func isSecret(_ name: String) -> Bool {
+    self.redactedHeaders.contains(name)
+      || name.hasPrefix("trailer-") && self.redactedHeaders.contains(String(name.dropFirst("trailer-".count)))
   }
 
   /// A copy, since a slice keeps all of the buffer in memory.

@@ -116,9 +116,11 @@ final class ClientPartsEditsTests: XCTestCase {
   /// Around calls and around attempts.
   func testTracingStandsTwice() {
     let places = [
-      PartPlace(()) { TracingInterceptor(config: $1, spans: .call) },
-      PartPlace(CircuitBreaker()) { breaker, _ in CircuitBreakerInterceptor(breaker) },
-      PartPlace(()) { TracingInterceptor(config: $1, spans: .attempts) },
+      PartPlace(TracingInterceptor.self, ()) { _ in { TracingInterceptor(config: $0, spans: .call) } },
+      PartPlace(CircuitBreakerInterceptor.self, CircuitBreaker()) { breaker in
+        { _ in CircuitBreakerInterceptor(breaker) }
+      },
+      PartPlace(TracingInterceptor.self, ()) { _ in { TracingInterceptor(config: $0, spans: .attempts) } },
     ]
     var parts = self.parts()
     parts.insert(before: TracingInterceptor.self) { _ in A() }
@@ -142,8 +144,8 @@ final class ClientPartsEditsTests: XCTestCase {
         problem,
         "RequestInterceptor is not in the recommended set, and has no place there. The set has ContextInterceptor, "
           + "TracingInterceptor, MetricsInterceptor, LoggingInterceptor, HTTPStatusInterceptor, CredentialsInterceptor, "
-          + "CacheReadInterceptor, CacheWriteInterceptor, RetryInterceptor, CircuitBreakerInterceptor, "
-          + "ConcurrencyLimitInterceptor"
+          + "CookieInterceptor, CacheReadInterceptor, CacheWriteInterceptor, RetryInterceptor, "
+          + "CircuitBreakerInterceptor, ConcurrencyLimitInterceptor"
       )
       // It is not lost.
       XCTAssertEqual(

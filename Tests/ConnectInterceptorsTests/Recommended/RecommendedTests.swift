@@ -37,6 +37,7 @@ final class RecommendedTests: XCTestCase {
       ]
     )
     parts.credentials = Credentials(for: ["service.test"]) { _ in AccessToken("t", expiresIn: .seconds(60)) }
+    parts.cookies = CookieJar()
     parts.cache = ResponseCache()
     parts.acceptedStatuses = [200]
     parts.concurrencyLimiter = ConcurrencyLimiter(maximumCalls: 10)
@@ -44,8 +45,10 @@ final class RecommendedTests: XCTestCase {
       Self.names(parts),
       [
         "ContextInterceptor", "MetricsInterceptor", "LoggingInterceptor",
-        "HTTPStatusInterceptor", "CredentialsInterceptor", "CacheReadInterceptor", "CacheWriteInterceptor",
-        "RetryInterceptor", "CircuitBreakerInterceptor", "ConcurrencyLimitInterceptor",
+        "HTTPStatusInterceptor", "CredentialsInterceptor", "CookieInterceptor", "CacheReadInterceptor",
+        "CacheWriteInterceptor", "RetryInterceptor", "CircuitBreakerInterceptor",
+        "ConcurrencyLimitInterceptor",
+        "CookieInterceptor",
       ]
     )
     parts.context = nil
@@ -54,6 +57,7 @@ final class RecommendedTests: XCTestCase {
     parts.log = nil
     parts.acceptedStatuses = nil
     parts.credentials = nil
+    parts.cookies = nil
     parts.cache = nil
     parts.retryPolicy = nil
     parts.circuitBreaker = nil

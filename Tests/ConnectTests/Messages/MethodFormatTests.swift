@@ -323,7 +323,7 @@ final class MethodFormatTests: XCTestCase {
 
 extension CallOptions {
   fileprivate init(headers: Headers = Headers(), codec: (any Codec)? = nil, parser: ResponseParser? = nil) {
-    self.init(headers: headers)
+    self.init(headers: headers, timeout: nil)
     self.codec = codec
     self.responseParser = parser
   }

@@ -34,6 +34,14 @@ extension CredentialsKeeper {
       break
     }
     guard let result = await self.ask(refresh, of: credentials) else { return }
+    if case .success = result, let change = try? await self.read() {
+      // Others go on without the lock after its timeout: a logout, or another login, must not be undone.
+      switch change {
+      case .none, .token(_, isOtherUser: false): break
+      case .token(_, isOtherUser: true): return self.end(refresh, of: credentials, because: "logged in")
+      case .cleared: return self.end(refresh, of: credentials, because: "logged out")
+      }
+    }
     if credentials.finish(refresh, result) { await self.write() }
   }
 
@@ -51,12 +59,15 @@ extension CredentialsKeeper {
     let task = Task(executorPreference: credentials.taskExecutor) {
       answer.give(await credentials.fetch(refresh))
     }
-    return await withTaskCancellationHandler {
+    let value = await withTaskCancellationHandler {
       await answer.value
     } onCancel: {
       task.cancel()
       answer.give(nil)
     }
+    // The refresh is over without the provider.
+    if value == nil { task.cancel() }
+    return value
   }
 
   /// All refreshes up to this number have ended.
@@ -67,5 +78,14 @@ extension CredentialsKeeper {
       return ended.answer
     }
     answer?.give(nil)
+  }
+
+  /// Another process has changed the user while the provider was asked.
+  private func end(_ refresh: CredentialsState.Refresh, of credentials: Credentials, because what: String) {
+    let error = ConnectError(
+      code: .unauthenticated,
+      message: "a user has \(what) in another process while the credentials were refreshed; call again"
+    )
+    credentials.finish(refresh, .failure(error), isOtherUser: true)
   }
 }

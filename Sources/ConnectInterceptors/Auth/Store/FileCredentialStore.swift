@@ -77,7 +77,10 @@ public final class FileCredentialStore: CredentialStore {
   ///
   /// - Throws: `failed_precondition` if that is impossible.
   public func clear() async throws {
-    try await self.exclusively { try await self.onQueue { try $0.remove() } }
+    try await self.exclusively {
+      let isLocked = FileLock.current?.isHeld(for: self.path) ?? false
+      try await self.onQueue { try $0.remove(removingLeftovers: isLocked) }
+    }
   }
 
   /// Runs `body` while it holds an advisory lock (`flock`) of the file `path` + `.lock`, which stays. The system releases

@@ -26,7 +26,9 @@ struct PrivateFile: Sendable {
   func read() throws(ConnectError) -> String? {
     try self.checkPath()
     // Without waiting for the other end of a named pipe.
-    let descriptor = open(self.path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+    let descriptor = Int32(
+      uninterrupted { Int(open(self.path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)) }
+    )
     guard descriptor >= 0 else {
       switch errno {
       case ENOENT: return nil
@@ -97,7 +99,7 @@ struct PrivateFile: Sendable {
     let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw self.failure("cannot be written", errno) }
     var problem = Self.write(Array(text.utf8), to: descriptor)
-    if close(descriptor) != 0, problem == nil { problem = errno }
+    if close(descriptor) != 0, errno != EINTR, problem == nil { problem = errno }
     if problem == nil, rename(temporary, self.path) != 0 { problem = errno }
     if let problem {
       unlink(temporary)
@@ -118,11 +120,15 @@ struct PrivateFile: Sendable {
       guard count >= 0 else { return errno }
       rest = rest.dropFirst(count)
     }
-    return fsync(descriptor) == 0 ? nil : errno
+    return uninterrupted { Int(fsync(descriptor)) } == 0 ? nil : errno
   }
 
-  func remove() throws(ConnectError) {
+  /// - Parameter removingLeftovers: As in ``replace(with:removingLeftovers:)``: they hold tokens, too.
+  func remove(removingLeftovers: Bool) throws(ConnectError) {
     try self.checkPath()
+    var status = stat()
+    if lstat(self.path, &status) == 0, status.st_mode & S_IFMT == S_IFLNK { throw self.linkError }
+    if removingLeftovers { self.removeLeftovers() }
     if unlink(self.path) == 0 {
       try self.syncFolder()
     } else if errno != ENOENT {
