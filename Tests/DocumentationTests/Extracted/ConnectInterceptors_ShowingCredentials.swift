@@ -25,7 +25,7 @@ private func ConnectInterceptors_ShowingCredentials_1() async throws {
 }
 
 private func ConnectInterceptors_ShowingCredentials_2() async throws {
-  @Sendable func renew(_ refreshToken: String?) async throws -> Renewed { given() }
+  let renew: @Sendable (String?) async throws -> Renewed = given()
   let store = FileCredentialStore(path: "/home/ada/.config/tool/credentials.json")
   let credentials = Credentials(for: ["api.example.com"], store: store) { refresh in
     guard let old = refresh.previous?.refreshToken else {
@@ -34,6 +34,7 @@ private func ConnectInterceptors_ShowingCredentials_2() async throws {
     let response = try await renew(old)
     return AccessToken(response.token, refreshToken: response.refreshToken ?? old, expiresIn: .seconds(3600))
   }
+  _ = renew
   _ = store
   _ = credentials
 }
