@@ -17,6 +17,50 @@ final class InterceptorTests: XCTestCase {
     ]
   }
 
+  /// Counts the starts of a call, and asks for two more when the server is away.
+  private final class StartingAgain: Interceptor {
+    private let log: Recorder<String>
+    private var starts = 0
+
+    init(_ log: Recorder<String>) { self.log = log }
+
+    func callFunction(_ method: MethodInfo) -> CallFunction {
+      CallFunction(
+        requestFunction: { request in
+          self.starts += 1
+          request.headers["x-start"] = ["\(self.starts)"]
+        },
+        outcomeFunction: { outcome in self.log.record("\(outcome.code) after \(outcome.attempts)") }
+      )
+    }
+
+    func unaryFunction() -> UnaryFunction {
+      UnaryFunction(updateResponse: { response in
+        response.code == .unavailable ? .restart(after: .milliseconds(1)) : .proceed
+      })
+    }
+  }
+
+  func testRetryFromTheStart() async throws {
+    for version in Version.allCases {
+      let log = Recorder<String>()
+      try await EmbeddedServer.run(version, interceptors: [{ _ in StartingAgain(log) }]) { embedded in
+        embedded.server.onRaw("/flaky") { request, responder in
+          let body = try await request.body()
+          log.record("start \(request.record.headers.first("x-start") ?? "-")")
+          if request.attempt < 2 {
+            try await responder.respond(status: 503, text: "later")
+          } else {
+            try await responder.respond(headers: ["content-type": "application/proto"], body: body)
+          }
+        }
+        let response = await embedded.client.unary(unaryMethod("/flaky"), .with { $0.payload.text = "x" })
+        XCTAssertEqual(response.message?.payload.text, "x", "\(version.rawValue): \(response)")
+        XCTAssertEqual(log.values, ["start 1", "start 2", "start 3", "ok after 3"], "\(version.rawValue)")
+      }
+    }
+  }
+
   /// Two answers of 503, then the right one.
   func testRetryOfAUnaryCall() async throws {
     for version in Version.allCases {

@@ -18,6 +18,15 @@ final class HTTP3WireTests: XCTestCase {
     return WireFunction(requestChunkFunction: halve, responseChunkFunction: halve)
   }
 
+  /// Signs in a header: after trailers of a request, hypercorn answers nothing more on the connection.
+  private static func makeSigner() -> RequestSigner {
+    RequestSigner(
+      keyID: "k1",
+      secret: [1, 2, 3],
+      options: .init(streamedBodies: .gathered(maximumBytes: 1 << 20))
+    )
+  }
+
   func testCallsWithInterceptors() async throws {
     for setting in HTTP3Setting.all {
       let server = try await PythonHTTP3Server.shared()
@@ -25,7 +34,7 @@ final class HTTP3WireTests: XCTestCase {
       let client = ProtocolClient(
         httpClient: WireHTTPClient(
           httpClient,
-          interceptors: [Self.halver, { _ in RequestSigner(keyID: "k1", secret: [1, 2, 3]) }, Self.halver]
+          interceptors: [Self.halver, { _ in Self.makeSigner() }, Self.halver]
         ),
         config: ProtocolClientConfig(
           host: "https://localhost:\(server.port(setting.server))",
