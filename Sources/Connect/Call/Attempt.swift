@@ -135,7 +135,7 @@ final class Attempt: HTTPStreamHandler {
     self.response =
       plan.parser == nil || !plan.isUnary
       ? response
-      : plan.environment.makeParsed(response, of: plan.info, maximumMessageSize: maximumMessageSize)
+      : plan.environment.decoders.makeParsed(response, of: plan.info, maximumMessageSize)
   }
 
   // MARK: Request

@@ -38,7 +38,7 @@ final class CallEnvironment: Sendable {
   let ruledEndpoint: (any RuledEndpoint)?
   /// Shared by all environments of the client.
   let ruleWarnings: RuleWarnings
-  private let decoders: DecoderMaker
+  let decoders: DecoderMaker
 
   private let httpClient: any HTTPClientInterface
   private let pathPrefix: String
@@ -189,18 +189,6 @@ final class CallEnvironment: Sendable {
       streamType: streamType,
       maximumMessageSize: maximumMessageSize,
       maximumMetadataSize: self.maximumMetadataSize
-    )
-  }
-
-  /// The response of a unary call, for a ``ResponseParser``.
-  func makeParsed(_ reader: ResponseReader, of method: MethodInfo, maximumMessageSize: Int) -> ResponseReader
-  {
-    ParsedResponse(
-      reader,
-      of: method,
-      maximumMessageSize: min(maximumMessageSize, self.decoders.maximumMessageSize),
-      maximumFraming: 2 * Envelope.prefixLength + min(self.maximumMetadataSize, 1 << 30),
-      acceptedEncodings: self.decoders.acceptedEncodings
     )
   }
 }

@@ -24,4 +24,20 @@ struct DecoderMaker: Sendable {
       acceptedEncodings: self.acceptedEncodings
     )
   }
+
+  /// The response of a unary call, for a ``ResponseParser``.
+  ///
+  /// - Parameter maximumMessageSize: The call's limit for a message; the client's counts if it is lower.
+  func makeParsed(_ reader: ResponseReader, of method: MethodInfo, _ maximumMessageSize: Int)
+    -> ResponseReader
+  {
+    ParsedResponse(
+      reader,
+      of: method,
+      maximumMessageSize: min(maximumMessageSize, self.maximumMessageSize),
+      // Prefixes, and trailers in the body.
+      maximumFraming: 1 << 20,
+      acceptedEncodings: self.acceptedEncodings
+    )
+  }
 }
