@@ -19,11 +19,11 @@
 /// absent costs nothing. Hooks run on the call's executor, one at a time, outside of any task.
 public struct CallFunction {
   /// Called with the caller's request, without its messages, in the order of the interceptors: once, and again for each
-  /// retry from the start. It may change the request, or throw. After a throw, no inner hook is called, and the error goes up through the outer call hooks.
-  /// Whatever is thrown becomes the call's error, ``ConnectError`` as it is.
+  /// retry from the start. It may change the request, or throw. After a throw, no inner hook is called, and the error
+  /// goes up through the outer call hooks. Whatever is thrown becomes the call's error, ``ConnectError`` as it is.
   public var requestFunction: ((inout HTTPRequest<Void>) throws -> Void)?
-  /// Called with the outcome, in the reverse order: once, unless an outer call hook has the call start again. It may change the outcome, but cannot turn a failure into a
-  /// success. It also receives the error of a cancellation or of a passed deadline; its changes are ignored then. The
+  /// Called with the outcome, in the reverse order: once, unless an outer call hook has the call start again. It may
+  /// change the outcome, but cannot turn a failure into a success. It also receives the error of a cancellation or of a passed deadline; its changes are ignored then. The
   /// headers and messages of a stream have already gone out.
   public var outcomeFunction: ((inout CallOutcome) -> Void)?
   /// Called with the outcome before ``outcomeFunction``. If it returns a retry, the call starts again at its first call hook,

@@ -46,6 +46,8 @@ final class FileLock: Sendable {
   ///
   /// - Returns: Nil if somebody else has the lock; an object without a lock if there can be none.
   static func attempt(for file: PrivateFile) -> FileLock? {
+    // A path that is none fails when the file is used.
+    guard (try? file.checkPath()) != nil else { return FileLock(file.path, descriptor: nil) }
     // A folder that cannot be created fails when something is saved in it.
     try? file.makeFolder()
     let descriptor = open(file.path + ".lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0o600)

@@ -182,7 +182,7 @@ struct PrivateFile: Sendable {
 
   // MARK: Errors
 
-  private func checkPath() throws(ConnectError) {
+  func checkPath() throws(ConnectError) {
     guard !self.name.isEmpty, !self.path.hasSuffix("/"), !self.path.utf8.contains(0) else {
       throw ConnectError(
         code: .failedPrecondition,
