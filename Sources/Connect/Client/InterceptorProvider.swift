@@ -29,7 +29,7 @@ public protocol InterceptorProvider: Sendable {
 }
 
 /// Asks a provider for the interceptors of a call.
-struct ProviderQuestion: MethodVisitor {
+struct ProviderVisitor: MethodVisitor {
   private final class Answer {
     var interceptors: MethodInterceptors = []
   }
@@ -60,9 +60,9 @@ struct ProviderQuestion: MethodVisitor {
       timeout: options.timeout ?? config.timeout,
       retryRules: nil
     )
-    let question = ProviderQuestion(provider, side.makeRequest(head))
-    method.accept(question)
-    return question.answer.interceptors
+    let visitor = ProviderVisitor(provider, side.makeRequest(head))
+    method.accept(visitor)
+    return visitor.answer.interceptors
   }
 
   func visit<Input: Sendable, Output: Sendable>(_ method: MethodSpec<Input, Output>) {

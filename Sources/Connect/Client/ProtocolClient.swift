@@ -23,7 +23,8 @@ public final class ProtocolClient: Sendable {
   private static let lastIdentity = Atomic<UInt64>(0)
 
   private let shards: ClientShards
-  /// Whether methods may have other formats than the client's.
+  /// Whether methods may have other formats than the client's. Stored, as is the next: a look into the configuration would copy
+  /// what is there.
   private let hasMethodFormats: Bool
   /// Whether an ``InterceptorProvider`` is asked.
   private let hasProvider: Bool
@@ -82,7 +83,7 @@ public final class ProtocolClient: Sendable {
     let environment = format?.environment ?? shard.choices?.current ?? shard.environment
     let inheritance = self.inherit(into: &options, method: method.info, on: environment.executor)
     let provided =
-      self.hasProvider ? ProviderQuestion.ask(self.config, method, options, side, environment) : nil
+      self.hasProvider ? ProviderVisitor.ask(self.config, method, options, side, environment) : nil
     let interceptors = self.makeInterceptors(for: method.info, options: options, provided)
     let plan = CallPlan(
       environment: environment,

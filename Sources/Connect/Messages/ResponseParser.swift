@@ -101,9 +101,9 @@ public struct ResponseParser: Sendable {
 
   private func parse(_ response: HTTPResponse, of method: AnyMethod) throws(ConnectError) -> (any AnyMessage)?
   {
-    let check = OutputCheck()
-    method.accept(check)
-    guard check.isOutput(self.body.output) else { throw self.wrongType(method.info) }
+    let visitor = OutputVisitor()
+    method.accept(visitor)
+    guard visitor.isOutput(self.body.output) else { throw self.wrongType(method.info) }
     do {
       return try self.body.parse(response)
     } catch {
@@ -126,7 +126,7 @@ public struct ResponseParser: Sendable {
 }
 
 /// Compares a type with the output of a method.
-private final class OutputCheck: MethodVisitor {
+private final class OutputVisitor: MethodVisitor {
   private var output: Any.Type?
 
   func isOutput(_ type: Any.Type) -> Bool { self.output == type }

@@ -1,18 +1,9 @@
-#if canImport(Musl)
-internal import Musl
-#else
-internal import Glibc
-#endif
-
 /// Dates as HTTP writes them, RFC 9110, section 5.6.7: `Sun, 06 Nov 1994 08:49:37 GMT`.
 enum HTTPDate {
   private static let days = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
   private static let months = [
     "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec", "Jan", "Feb",
   ]
-
-  /// The present time, in seconds since 1970.
-  static var now: Int64 { Int64(time(nil)) }
 
   /// - Parameter seconds: Since 1970. Clamped to the years 1970 to 9999.
   static func text(_ seconds: Int64) -> String {

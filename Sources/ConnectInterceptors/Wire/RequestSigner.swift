@@ -46,18 +46,18 @@ public final class RequestSigner: WireInterceptor {
     public var streamedBodies: StreamedBodies
     /// The names of the fields.
     public var fields: RequestSignature.Fields
-    /// The present time, in seconds since 1970.
-    public var now: @Sendable () -> Int64
+    /// The clock of the date that is signed.
+    public var wallClock: WallClock
 
     /// Options as given; what is left out is as in ``defaults``.
     public init(
       streamedBodies: StreamedBodies = .trailer,
       fields: RequestSignature.Fields = .defaults,
-      now: (@Sendable () -> Int64)? = nil
+      wallClock: WallClock = .system
     ) {
       self.streamedBodies = streamedBodies
       self.fields = fields
-      self.now = now ?? { HTTPDate.now }
+      self.wallClock = wallClock
     }
 
     /// Trailers for streamed bodies, the default fields, and the clock of the system.
@@ -116,7 +116,7 @@ public final class RequestSigner: WireInterceptor {
       return
     }
     self.withKey { key in
-      self.date = HTTPDate.text(self.options.now())
+      self.date = HTTPDate.text(self.options.wallClock.now.components.seconds)
       if let body = request.completeBody {
         proceed(self.signed(request, body, key))
       } else {
@@ -149,7 +149,7 @@ public final class RequestSigner: WireInterceptor {
       guard let head = self.head else { return proceed(trailers) }
       guard let heldHead = self.heldHead else { return proceed(self.signed(trailers, of: head, key)) }
       self.heldHead = nil
-      self.date = HTTPDate.text(self.options.now())
+      self.date = HTTPDate.text(self.options.wallClock.now.components.seconds)
       let body = self.body
       self.body = ByteBuffer()
       var request = self.signed(head, body, key)

@@ -16,39 +16,39 @@ struct WireHooks {
   func call(
     _ part: WirePart,
     _ direction: WireDirection,
-    _ ticket: WireTicket,
+    _ reply: WireReply,
     on executor: any TaskExecutor
   ) {
     switch direction {
-    case .request: self.callRequestHook(part, ticket, on: executor)
-    case .response: self.callResponseHook(part, ticket, on: executor)
+    case .request: self.callRequestHook(part, reply, on: executor)
+    case .response: self.callResponseHook(part, reply, on: executor)
     }
   }
 
-  private func callRequestHook(_ part: WirePart, _ ticket: WireTicket, on executor: any TaskExecutor) {
+  private func callRequestHook(_ part: WirePart, _ reply: WireReply, on executor: any TaskExecutor) {
     switch part {
     case .request(let head):
-      self.function.requestHeadFunction?(head, .forHead(ticket, on: executor) { .request($0.keeping(head)) })
+      self.function.requestHeadFunction?(head, .forHead(reply, on: executor) { .request($0.keeping(head)) })
     case .chunk(let bytes, _):
-      self.function.requestChunkFunction?(bytes, .forChunk(ticket, on: executor))
+      self.function.requestChunkFunction?(bytes, .forChunk(reply, on: executor))
     case .end(let trailers):
-      self.function.requestEndFunction?(trailers, .forEnd(ticket, on: executor))
+      self.function.requestEndFunction?(trailers, .forEnd(reply, on: executor))
     case .response, .failure: break
     }
   }
 
-  private func callResponseHook(_ part: WirePart, _ ticket: WireTicket, on executor: any TaskExecutor) {
+  private func callResponseHook(_ part: WirePart, _ reply: WireReply, on executor: any TaskExecutor) {
     switch part {
     case .response(let head):
-      self.function.responseHeadFunction?(head, .forHead(ticket, on: executor) { .response($0) })
+      self.function.responseHeadFunction?(head, .forHead(reply, on: executor) { .response($0) })
     case .chunk(let bytes, _):
-      self.function.responseChunkFunction?(bytes, .forChunk(ticket, on: executor))
+      self.function.responseChunkFunction?(bytes, .forChunk(reply, on: executor))
     case .end(let trailers):
-      self.function.responseEndFunction?(trailers, .forEnd(ticket, on: executor))
+      self.function.responseEndFunction?(trailers, .forEnd(reply, on: executor))
     case .failure(let failure):
       self.function.failureFunction?(
         failure,
-        Proceed(on: executor) { ticket.answer(.parts([.failure($0.keeping(failure))])) }
+        Proceed(on: executor) { reply.answer(.parts([.failure($0.keeping(failure))])) }
       )
     case .request: break
     }
@@ -64,7 +64,7 @@ enum WireAnswer: Sendable {
 }
 
 /// The right of a hook to answer, once. All copies of its `proceed` share it.
-final class WireTicket: Sendable {
+final class WireReply: Sendable {
   private let name: String
   private let receive: @Sendable (WireAnswer) -> Void
   private let isUsed = Atomic(false)
@@ -92,37 +92,37 @@ final class WireTicket: Sendable {
 
 extension Proceed {
   fileprivate static func forHead<Head>(
-    _ ticket: WireTicket,
+    _ reply: WireReply,
     on executor: any TaskExecutor,
     _ part: @escaping @Sendable (Head) -> WirePart
   ) -> Self where Verb == WireHeadVerb<Head> {
     Proceed(on: executor) { verb in
       switch verb {
-      case .proceed(let head): ticket.answer(.parts([part(head)]))
-      case .fail(let error): ticket.answer(.fail(error))
+      case .proceed(let head): reply.answer(.parts([part(head)]))
+      case .fail(let error): reply.answer(.fail(error))
       }
     }
   }
 }
 
 extension Proceed where Verb == WireChunkVerb {
-  fileprivate static func forChunk(_ ticket: WireTicket, on executor: any TaskExecutor) -> Self {
+  fileprivate static func forChunk(_ reply: WireReply, on executor: any TaskExecutor) -> Self {
     Proceed(on: executor) { verb in
       switch verb {
-      case .send(let chunks): ticket.answer(.parts(chunks.map { .chunk($0, credit: 0) }))
-      case .fail(let error): ticket.answer(.fail(error))
+      case .send(let chunks): reply.answer(.parts(chunks.map { .chunk($0, credit: 0) }))
+      case .fail(let error): reply.answer(.fail(error))
       }
     }
   }
 }
 
 extension Proceed where Verb == WireEndVerb {
-  fileprivate static func forEnd(_ ticket: WireTicket, on executor: any TaskExecutor) -> Self {
+  fileprivate static func forEnd(_ reply: WireReply, on executor: any TaskExecutor) -> Self {
     Proceed(on: executor) { verb in
       switch verb {
       case .proceed(let trailers, let chunks):
-        ticket.answer(.parts(chunks.map { .chunk($0, credit: 0) } + [.end(trailers)]))
-      case .fail(let error): ticket.answer(.fail(error))
+        reply.answer(.parts(chunks.map { .chunk($0, credit: 0) } + [.end(trailers)]))
+      case .fail(let error): reply.answer(.fail(error))
       }
     }
   }

@@ -98,7 +98,7 @@ final class WireStream: HTTPStream, HTTPStreamHandler {
       self.hooks[self.flow.interceptor(of: ask)].call(
         part,
         ask.direction,
-        self.makeTicket(ask, part),
+        self.makeReply(ask, part),
         on: self.taskExecutor
       )
     case .start(let head): self.inner = self.endpoint.startStream(head, handler: self)
@@ -118,9 +118,9 @@ final class WireStream: HTTPStream, HTTPStreamHandler {
     }
   }
 
-  private func makeTicket(_ ask: WireAsk, _ part: WirePart) -> WireTicket {
+  private func makeReply(_ ask: WireAsk, _ part: WirePart) -> WireReply {
     let (here, executor) = (Confined(self, to: self.executor), self.executor)
-    return WireTicket(part.name) { answer in
+    return WireReply(part.name) { answer in
       if executor.isCurrent {
         here.value.flow.take(answer, from: ask)
         here.value.schedulePump()

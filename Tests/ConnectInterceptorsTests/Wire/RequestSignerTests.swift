@@ -14,7 +14,10 @@ final class RequestSignerTests: XCTestCase {
     provider: Provider? = nil,
     also others: [WireInterceptorFactory] = []
   ) -> WireScene {
-    let options = RequestSigner.Options(streamedBodies: streamedBodies, now: { 784_111_777 })
+    let options = RequestSigner.Options(
+      streamedBodies: streamedBodies,
+      wallClock: WallClock { .seconds(784_111_777) }
+    )
     let secret = self.secret
     return WireScene(
       [

@@ -128,6 +128,10 @@ final class FileCredentialStoreTests: XCTestCase {
         try await FileCredentialStore(path: path).save(Self.token)
       }
     }
+    // Nor is there a lock for them in the working folder.
+    for name in [".lock", "a", "a.lock"] {
+      XCTAssertFalse(FileManager.default.fileExists(atPath: name), name)
+    }
   }
 
   func testBrokenFilesAreErrorsAndStay() async throws {
