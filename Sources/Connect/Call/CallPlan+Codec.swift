@@ -32,7 +32,7 @@ extension CallPlan {
     _ result: consuming ResultPart,
     _ head: @autoclosure () -> HTTPResponseHead?
   ) throws(ConnectError) -> ResultPart {
-    if let parser = self.parser, let parsed = try parser.parse(copy result, head(), of: self.method) {
+    if let parser = self.parser, let parsed = try parser.parse(result, head(), of: self.method) {
       return parsed
     }
     switch consume result {

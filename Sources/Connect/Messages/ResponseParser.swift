@@ -51,11 +51,11 @@ public struct ResponseParser: Sendable {
   ///   - head: The head of a stream's response, if it came from the network.
   /// - Returns: The result with the message; nil for the default.
   func parse(
-    _ result: consuming ResultPart,
+    _ result: ResultPart,
     _ head: @autoclosure () -> HTTPResponseHead?,
     of method: AnyMethod
   ) throws(ConnectError) -> ResultPart? {
-    switch consume result {
+    switch result {
     case .wholeBytes(let response):
       return self.parse(whole: response, of: method).map { .whole($0) }
     case .bytes(let bytes):

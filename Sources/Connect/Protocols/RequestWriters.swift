@@ -55,15 +55,9 @@ struct RequestWriters: Sendable {
   }
 
   /// - Parameter requestCompression: The request compression of the call.
-  @inline(__always)
   func writer(isUnary: Bool, _ requestCompression: RequestCompression) -> RequestWriter {
     if case .inherited = requestCompression { return isUnary ? self.unary : self.stream }
-    return self.makeWriter(isUnary: isUnary, requestCompression)
-  }
-
-  @inline(never)
-  private func makeWriter(isUnary: Bool, _ requestCompression: RequestCompression) -> RequestWriter {
-    RequestWriter(
+    return RequestWriter(
       wire: self.wire,
       codecName: self.codecName,
       isUnary: isUnary,
