@@ -139,7 +139,7 @@ final class Attempts {
   func takeArrived(_ call: Call, forByteHooks: Bool) -> ResultPart? {
     guard self.plan.isUnary else { return self.only?.next() }
     let attempt: Attempt
-    let collected: SingleMessage
+    var collected: SingleMessage
     if let hedge = self.hedge {
       guard let decided = hedge.takeResponse(call) else { return nil }
       (collected, attempt) = decided
@@ -150,8 +150,12 @@ final class Attempts {
     self.drop()
     self.note(attempt)
     // Without byte hooks and a parser, no `HTTPResponse` is needed.
-    if !forByteHooks, self.plan.parser == nil, case .success(.bytes(let bytes)) = collected.result {
-      return .whole(self.plan.decode(bytes, collected.headers, collected.trailers, 200))
+    if !forByteHooks, self.plan.parser == nil, let bytes = collected.takeBytes() {
+      let response = self.plan.decode(consume bytes, collected.headers, collected.trailers, 200)
+      if let bytes = attempt.response.lent.take() {
+        self.plan.environment.decoders.buffers?.put(consume bytes)
+      }
+      return .whole(response)
     }
     return .wholeBytes(attempt.response.makeResponse(collected, to: attempt.request))
   }

@@ -76,7 +76,6 @@ final class CallEnvironment: Sendable {
     self.wire = wire
     self.load = load
     self.writers = writers
-    self.decoders = decoders
     self.logger = logger
     self.clientIdentity = clientIdentity
     self.ruleWarnings = ruleWarnings
@@ -98,6 +97,9 @@ final class CallEnvironment: Sendable {
     self.serviceRules = self.ruledEndpoint?.serviceRules
     self.executor = usableEndpoint?.executor ?? PoolExecutor()
     self.taskExecutor = self.executor.taskExecutor ?? CallTaskExecutor(self.executor)
+    var decoders = decoders
+    decoders.buffers = BodyBuffers.shared(on: self.executor)
+    self.decoders = decoders
   }
 
   /// The same environment with another codec.

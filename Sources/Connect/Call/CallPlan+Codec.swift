@@ -53,8 +53,12 @@ extension CallPlan {
   }
 
   /// The response of a unary call with these bytes.
-  func decode(_ bytes: ByteBuffer, _ headers: Headers, _ trailers: Headers, _ httpStatus: Int?) -> AnyResponse
-  {
+  func decode(
+    _ bytes: consuming ByteBuffer,
+    _ headers: Headers,
+    _ trailers: Headers,
+    _ httpStatus: Int?
+  ) -> AnyResponse {
     do throws(ConnectError) {
       let message = try self.decode(bytes, httpStatus)
       return AnyResponse(.message(message), headers: headers, trailers: trailers)

@@ -136,7 +136,8 @@ extension ProtocolClientConfig {
       decoders: DecoderMaker(
         wire: wire,
         acceptedEncodings: acceptedEncodings,
-        maximumMessageSize: self.limits.maximumReceivedMessageSize
+        maximumMessageSize: self.limits.maximumReceivedMessageSize,
+        buffers: nil
       ),
       codec: self.codec,
       unaryGET: self.unaryGET,

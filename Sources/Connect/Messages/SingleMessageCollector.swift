@@ -1,9 +1,18 @@
+internal import NIOCore
+
 /// The outcome of a response that must have exactly one message.
 struct SingleMessage {
   /// The part that brought the message, or the error.
   var result: Result<ResultPart, ConnectError>
   let headers: Headers
   let trailers: Headers
+
+  /// The message, if it is bytes. Nobody else holds it afterwards.
+  mutating func takeBytes() -> ByteBuffer? {
+    guard case .success(.bytes(let bytes)) = self.result else { return nil }
+    self.result = .success(.bytes(ByteBuffer()))
+    return bytes
+  }
 }
 
 /// Collects the results of a response that must have exactly one message.

@@ -9,10 +9,14 @@ struct BodyBuffer {
   private(set) var bytes = ByteBuffer()
   private var expectedLength = 0
   private var isOwned = false
+  private let buffers: BodyBuffers?
 
-  /// - Parameter limit: In bytes; a `ByteBuffer` cannot hold 4 GiB, whatever the limit.
-  init(limit: Int) {
+  /// - Parameters:
+  ///   - limit: In bytes; a `ByteBuffer` cannot hold 4 GiB, whatever the limit.
+  ///   - buffers: Where memory for a large body comes from.
+  init(limit: Int, buffers: BodyBuffers? = nil) {
     self.limit = min(limit, Int(UInt32.max))
+    self.buffers = buffers
   }
 
   /// Takes note of a `content-length`. False if it is over the limit.
@@ -31,8 +35,7 @@ struct BodyBuffer {
       return true
     }
     if !self.isOwned {
-      var owned = ByteBuffer()
-      owned.reserveCapacity(max(total, min(self.expectedLength, Self.maximumReservation)))
+      var owned = self.buffers.buffer(size: max(total, min(self.expectedLength, Self.maximumReservation)))
       owned.writeImmutableBuffer(self.bytes)
       self.bytes = owned
       self.isOwned = true

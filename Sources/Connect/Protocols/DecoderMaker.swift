@@ -5,6 +5,8 @@ struct DecoderMaker: Sendable {
   let acceptedEncodings: AcceptedEncodings
   /// The largest message that is received, in bytes, after decompression.
   let maximumMessageSize: Int
+  /// Memory for large messages; nil for memory of their own.
+  var buffers: BodyBuffers?
 
   /// - Parameters:
   ///   - contentType: The content type of the request.
@@ -21,7 +23,8 @@ struct DecoderMaker: Sendable {
       streamType: streamType,
       maximumMessageSize: min(maximumMessageSize, self.maximumMessageSize),
       maximumMetadataSize: maximumMetadataSize,
-      acceptedEncodings: self.acceptedEncodings
+      acceptedEncodings: self.acceptedEncodings,
+      buffers: self.buffers
     )
   }
 

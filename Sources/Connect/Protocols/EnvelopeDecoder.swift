@@ -20,6 +20,7 @@ package struct EnvelopeDecoder: Sendable {
   private let maximumMessageSize: Int
   private let endFlag: UInt8
   private let maximumEndSize: Int
+  private let buffers: BodyBuffers?
 
   /// Whole envelopes, the next one in front.
   private var current = ByteBuffer()
@@ -62,14 +63,16 @@ package struct EnvelopeDecoder: Sendable {
       }
     }
 
-    mutating func readMessage(from bytes: inout ByteBuffer) {
+    mutating func readMessage(from bytes: inout ByteBuffer, buffers: BodyBuffers?) {
       let missing = self.length - self.message.readableBytes
       guard var piece = bytes.readSlice(length: min(missing, bytes.readableBytes)), piece.readableBytes > 0
       else { return }
       if piece.readableBytes == self.length, self.length >= EnvelopeDecoder.smallSize {
         self.message = piece
       } else {
-        self.message.reserveCapacity(min(self.length, EnvelopeDecoder.maximumReservation))
+        if self.message.capacity == 0 {
+          self.message = buffers.buffer(size: min(self.length, EnvelopeDecoder.maximumReservation))
+        }
         self.message.writeBuffer(&piece)
       }
     }
@@ -80,9 +83,20 @@ package struct EnvelopeDecoder: Sendable {
   ///   - endFlag: The flag of the envelope that ends the body; 0 if there is no such.
   ///   - maximumEndSize: The limit for that envelope's message, in bytes.
   package init(maximumMessageSize: Int, endFlag: UInt8 = 0, maximumEndSize: Int = 0) {
+    self.init(
+      maximumMessageSize: maximumMessageSize,
+      endFlag: endFlag,
+      maximumEndSize: maximumEndSize,
+      buffers: nil
+    )
+  }
+
+  /// - Parameter buffers: Where memory for messages that span chunks comes from.
+  init(maximumMessageSize: Int, endFlag: UInt8, maximumEndSize: Int, buffers: BodyBuffers?) {
     self.maximumMessageSize = maximumMessageSize
     self.endFlag = endFlag
     self.maximumEndSize = maximumEndSize
+    self.buffers = buffers
   }
 
   /// Takes the next chunk of the body. Nothing more is kept once ``next()`` is certain to throw.
@@ -187,7 +201,7 @@ package struct EnvelopeDecoder: Sendable {
         throw self.tooLarge(partial)
       }
     }
-    if partial.isPrefixComplete { partial.readMessage(from: &bytes) }
+    if partial.isPrefixComplete { partial.readMessage(from: &bytes, buffers: self.buffers) }
     if partial.isComplete {
       self.wait(.envelope(Envelope(flags: partial.flags, message: partial.message)))
     } else {

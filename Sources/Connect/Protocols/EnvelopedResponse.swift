@@ -45,7 +45,8 @@ struct EnvelopedResponse {
     endFlag: UInt8,
     maximumMessageSize: Int,
     maximumEndSize: Int,
-    acceptedEncodings: AcceptedEncodings
+    acceptedEncodings: AcceptedEncodings,
+    buffers: BodyBuffers?
   ) {
     self.endFlag = endFlag
     self.maximumMessageSize = maximumMessageSize
@@ -55,7 +56,8 @@ struct EnvelopedResponse {
     self.envelopes = EnvelopeDecoder(
       maximumMessageSize: maximumMessageSize,
       endFlag: endFlag,
-      maximumEndSize: maximumEndSize
+      maximumEndSize: maximumEndSize,
+      buffers: buffers
     )
   }
 

@@ -15,6 +15,8 @@ class ResponseReader {
   private var unconsumedBytes = 0
   /// What was changed in texts of the response; known at the end.
   private var receivedText = ReceivedText()
+  /// What ``next(from:)`` or ``takeSingle(from:of:)`` has given.
+  final var lent = LentMessage()
   /// Makes one response of the results, for unary calls.
   private var collector: SingleMessageCollector?
 
@@ -38,6 +40,7 @@ class ResponseReader {
   final func next(from stream: (any HTTPStream)?) -> ResultPart? {
     if let message = self.nextPlainMessage() {
       self.consume(from: stream)
+      self.lent.note(message)
       return .bytes(message)
     }
     let result: ResultPart? =
@@ -52,6 +55,7 @@ class ResponseReader {
     } else {
       self.consume(from: stream)
     }
+    if case .bytes(let message)? = result { self.lent.note(message) }
     return result
   }
 
@@ -63,7 +67,11 @@ class ResponseReader {
   /// The response of a unary call; nil if more has to arrive.
   final func takeSingle(from stream: (any HTTPStream)?, of method: MethodInfo) -> SingleMessage? {
     if let whole = self.takeWhole() {
-      if case .failure = whole.result { self.receivedText = self.takeReceivedText() }
+      switch whole.result {
+      case .success(.bytes(let message)): self.lent.note(message)
+      case .success: break
+      case .failure: self.receivedText = self.takeReceivedText()
+      }
       return whole
     }
     // Moved out and back, so that each exclusive access to the variable ends at once.

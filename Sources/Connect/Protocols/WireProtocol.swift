@@ -42,12 +42,14 @@ protocol WireProtocol: Sendable {
   ///   - maximumMessageSize: The limit for one received message, in bytes, after decompression.
   ///   - maximumMetadataSize: The limit for metadata that come in the body, counted like a header list.
   ///   - acceptedEncodings: The encodings that the request has announced.
+  ///   - buffers: Where memory for large messages comes from.
   func makeDecoder(
     contentType: String,
     streamType: StreamType,
     maximumMessageSize: Int,
     maximumMetadataSize: Int,
-    acceptedEncodings: AcceptedEncodings
+    acceptedEncodings: AcceptedEncodings,
+    buffers: BodyBuffers?
   ) -> ResponseReader
 }
 

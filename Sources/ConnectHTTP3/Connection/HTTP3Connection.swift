@@ -122,9 +122,9 @@ extension HTTP3Connection {
     var isMore = true
     while isMore, self.state.channel.isWritable, self.session.ending == nil {
       isMore = self.session.fillOutput(limit: Self.writeSize, now: self.now)
-      let datagrams = self.session.output.takeAll(isLast: !self.session.http.hasStreams)
-      guard !datagrams.isEmpty else { break }
-      self.socket.write(datagrams)
+      let isLast = !self.session.http.hasStreams
+      guard self.socket.write(self.session.output.takeAll(isLast: isLast)) else { break }
+      self.session.output.didFlush()
       self.peerWatch.didWrite()
     }
   }

@@ -40,9 +40,12 @@ final class HTTP3Socket {
     }
   }
 
-  func write(_ items: [HTTP3Output.Datagrams]) {
+  /// - Returns: Whether there was anything to write.
+  func write(_ items: [HTTP3Output.Datagrams]) -> Bool {
+    guard !items.isEmpty else { return false }
     for item in items { self.write(item) }
     self.context?.flush()
+    return true
   }
 
   private func write(_ item: HTTP3Output.Datagrams) {

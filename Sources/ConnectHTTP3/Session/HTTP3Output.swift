@@ -1,3 +1,4 @@
+internal import ConnectNIO
 internal import NIOCore
 
 /// What a session wants to send: datagrams one behind the other in one buffer, those of the same size in one group. The
@@ -38,8 +39,8 @@ struct HTTP3Output {
   /// What the system takes at once (UDP_MAX_SEGMENTS, and the largest datagram).
   private static let maximumDatagrams = 64
   private static let maximumBytes = 65_000
-  /// A larger buffer is not kept for the next time: most connections are idle most of the time.
-  private static let keptCapacity = 16 << 10
+  /// What needs more room is gathered in one of the event loop's buffers: most connections are idle most of the time.
+  private static let smallLimit = 8 << 10
 
   private var buffer = ByteBuffer()
   private var groups: [Group] = []
@@ -57,6 +58,7 @@ struct HTTP3Output {
     capacity: Int,
     _ write: (UnsafeMutableRawBufferPointer) -> Written
   ) -> Int {
+    self.makeRoom(for: capacity)
     let start = self.buffer.writerIndex
     var written = Written()
     let count = self.buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: capacity) { bytes in
@@ -65,6 +67,14 @@ struct HTTP3Output {
     }
     if count > 0 { self.add(written, start: start) }
     return count
+  }
+
+  private mutating func makeRoom(for count: Int) {
+    let total = self.buffer.readableBytes + count
+    guard total > self.buffer.capacity, total > Self.smallLimit, total <= ScratchBuffers.size else { return }
+    var larger = ScratchBuffers.current.take()
+    larger.writeImmutableBuffer(self.buffer)
+    self.buffer = larger
   }
 
   private mutating func add(_ written: Written, start: Int) {
@@ -113,7 +123,14 @@ struct HTTP3Output {
 
   /// Makes ready for the next round. The buffer's storage is used again if the channel has let go of it.
   mutating func recycle() {
-    guard self.groups.isEmpty else { return }
-    if self.buffer.capacity > Self.keptCapacity { self.buffer = ByteBuffer() } else { self.buffer.clear() }
+    if self.groups.isEmpty { self.buffer.clear() }
+  }
+
+  /// What was taken has been flushed. A large buffer then serves any connection of the event loop.
+  mutating func didFlush() {
+    guard self.groups.isEmpty, self.buffer.storageCapacity > Self.smallLimit else { return }
+    let buffer = self.buffer
+    self.buffer = ByteBuffer()
+    ScratchBuffers.current.put(consume buffer)
   }
 }

@@ -68,6 +68,16 @@ struct Connector: ConnectionOpener, Sendable {
     attempt.stop = { opened.value?.close(promise: nil) }
     ClientBootstrap(group: self.eventLoop)
       .connectTimeout(timeout)
+      // NIO keeps as many buffers as it reads in a row, and its TLS handler one with room for what was read in a row.
+      .channelOption(.maxMessagesPerRead, value: 1)
+      .channelOption(
+        .recvAllocator,
+        value: AdaptiveRecvByteBufferAllocator(
+          minimum: 64,
+          initial: 2048,
+          maximum: tls == nil ? 64 << 10 : 32 << 10
+        )
+      )
       // Lets `stop` end an attempt that is given up.
       .channelInitializer { channel in
         opened.value = channel

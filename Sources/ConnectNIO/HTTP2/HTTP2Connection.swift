@@ -16,8 +16,9 @@ internal import NIOCore
 ///
 /// Confined to the channel's event loop.
 final class HTTP2Connection: MultiplexedConnection {
-  /// A flush writes to the channel whenever it has gathered about this many bytes.
-  static let writeSize = 128 << 10
+  /// A flush writes to the channel whenever it has gathered this many bytes, which the last frame (16 KiB by default) may
+  /// exceed. NIO's TLS handler keeps a buffer as large as the largest write: with this, 64 KiB.
+  private let writeSize: Int
   /// With this many answers waiting for a channel that is not writable, nothing more is read. libnghttp2 gives up the
   /// connection at 1,000.
   static let heldAnswerLimit = 256
@@ -50,6 +51,7 @@ final class HTTP2Connection: MultiplexedConnection {
     logger: Logger
   ) {
     self.session = HTTP2Session(configuration: configuration, scheme: scheme, authority: authority)
+    self.writeSize = scheme == "https" ? 44 << 10 : 128 << 10
     self.state = ConnectionState(
       channel: channel,
       version: .http2,
@@ -122,12 +124,12 @@ extension HTTP2Connection {
     var isLast = self.session.isTerminating
     while self.state.phase == .active, self.state.channel.isWritable || isLast {
       isLast = false
-      guard self.session.fillOutput(limit: Self.writeSize) else {
+      guard self.session.fillOutput(limit: self.writeSize) else {
         self.state.requestedClose = self.closeReasons.brokenSession
         self.scheduleFlush()
         return
       }
-      let isMoreWaiting = self.session.output.byteCount >= Self.writeSize
+      let isMoreWaiting = self.session.output.byteCount >= self.writeSize
       self.passOutputToChannel()
       guard isMoreWaiting else { break }
     }
@@ -143,6 +145,7 @@ extension HTTP2Connection {
     for piece in pieces { context.write(self.wrapOutboundOut(piece), promise: nil) }
     if last.readableBytes > 0 { context.write(self.wrapOutboundOut(last), promise: nil) }
     context.flush()
+    self.session.output.giveBack(consume pieces, consume last)
   }
 
   /// Whether the peer makes us queue answers (to PING and SETTINGS) that it does not read.
@@ -301,7 +304,7 @@ extension HTTP2Connection {
     defer { self.state.isFlushing = false }
     self.session.handle?.terminate(errorCode)
     // Nothing but the GOAWAY and what precedes it is left, so the channel may take it writable or not.
-    if self.session.fillOutput(limit: Self.writeSize) { self.passOutputToChannel() }
+    if self.session.fillOutput(limit: self.writeSize) { self.passOutputToChannel() }
   }
 }
 

@@ -1,16 +1,18 @@
 internal import NIOCore
 
-/// What a session wants to send: frames in one buffer, which is used again for the next tick. Large pieces of bodies
-/// are separate buffers between the frames.
+/// What a session wants to send: frames in one buffer, which is used again for the next tick if it is small. Large pieces of
+/// bodies are separate buffers between the frames.
 struct HTTP2Output {
   /// A piece of a body of this size or more, in bytes, is passed on as it is instead of being copied.
   ///
   /// TLS copies everything anyway while it encrypts, and makes records of each buffer. A large piece would leave the
   /// nine bytes of its DATA frame's header in a separate record. So with TLS, everything is copied.
   static let cleartextCopyLimit = 8 << 10
-  /// A buffer is not filled beyond this many bytes, nor kept for reuse if it has become larger.
-  private static let bufferLimit = 64 << 10
+  /// A buffer is not filled beyond this many bytes.
+  private static let bufferLimit = ScratchBuffers.size
   private static let initialCapacity = 2 << 10
+  /// What needs more room is gathered in one of the event loop's buffers.
+  private static let smallLimit = 16 << 10
 
   /// Full buffers and pieces of bodies, in order, in front of `buffer`.
   private var pieces: [ByteBuffer] = []
@@ -50,10 +52,23 @@ struct HTTP2Output {
 
   /// Takes everything: full buffers and pieces, then the last buffer, which may be empty.
   mutating func takeAll() -> (pieces: [ByteBuffer], last: ByteBuffer) {
-    let pieces = self.pieces
+    let (pieces, last) = (self.pieces, self.buffer)
     self.pieces = []
+    self.buffer = ByteBuffer()
     self.byteCount = 0
-    return (pieces, self.buffer)
+    return (pieces, last)
+  }
+
+  /// Takes buffers back that were flushed. A small one serves the next round, large ones any connection of the event loop.
+  mutating func giveBack(_ pieces: consuming [ByteBuffer], _ last: consuming ByteBuffer) {
+    if last.capacity > Self.smallLimit {
+      ScratchBuffers.current.put(last)
+    } else if self.byteCount == 0 {
+      self.buffer = last
+    }
+    // Without TLS, pieces are those of bodies, which belong to others.
+    guard self.copyLimit == .max else { return }
+    while let piece = pieces.popLast() { ScratchBuffers.current.put(consume piece) }
   }
 
   /// Makes ready for the next round if everything was taken. The buffer's storage is used again if the channel
@@ -63,7 +78,7 @@ struct HTTP2Output {
   mutating func recycle(limit: Int) {
     self.limit = limit
     guard self.byteCount == 0 else { return }
-    if self.buffer.capacity > Self.bufferLimit {
+    if self.buffer.capacity == 0 {
       self.buffer = ByteBufferAllocator().buffer(capacity: Self.initialCapacity)
     } else {
       self.buffer.clear()
@@ -71,16 +86,18 @@ struct HTTP2Output {
   }
 
   private mutating func makeRoom(for count: Int) {
-    if self.buffer.readableBytes + count > Self.bufferLimit { self.closeBuffer() }
+    let total = self.buffer.readableBytes + count
+    if total <= self.buffer.capacity || total <= Self.smallLimit { return }
+    if total > Self.bufferLimit { self.closeBuffer() }
+    guard self.buffer.capacity < Self.bufferLimit else { return }
+    var larger = ScratchBuffers.current.take()
+    larger.writeImmutableBuffer(self.buffer)
+    self.buffer = larger
   }
 
   private mutating func closeBuffer() {
     guard self.buffer.readableBytes > 0 else { return }
     self.pieces.append(self.buffer)
-    // A buffer that was filled up is followed by another one like it, one in front of a large piece is not.
-    let isFull = self.buffer.readableBytes > Self.bufferLimit / 2
-    self.buffer = ByteBufferAllocator().buffer(
-      capacity: isFull ? Self.bufferLimit : Self.initialCapacity
-    )
+    self.buffer = ByteBufferAllocator().buffer(capacity: Self.initialCapacity)
   }
 }

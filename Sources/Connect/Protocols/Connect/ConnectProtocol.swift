@@ -31,20 +31,23 @@ struct ConnectProtocol: WireProtocol {
     streamType: StreamType,
     maximumMessageSize: Int,
     maximumMetadataSize: Int,
-    acceptedEncodings: AcceptedEncodings
+    acceptedEncodings: AcceptedEncodings,
+    buffers: BodyBuffers?
   ) -> ResponseReader {
     if streamType == .unary {
       ConnectUnaryDecoder(
         contentType: contentType,
         maximumMessageSize: maximumMessageSize,
-        acceptedEncodings: acceptedEncodings
+        acceptedEncodings: acceptedEncodings,
+        buffers: buffers
       ).response
     } else {
       ConnectStreamDecoder(
         contentType: contentType,
         maximumMessageSize: maximumMessageSize,
         maximumMetadataSize: maximumMetadataSize,
-        acceptedEncodings: acceptedEncodings
+        acceptedEncodings: acceptedEncodings,
+        buffers: buffers
       ).response
     }
   }

@@ -10,6 +10,7 @@ struct ConnectUnaryDecoder: ResponseDecoder {
   private let contentType: String
   private let maximumMessageSize: Int
   private let acceptedEncodings: AcceptedEncodings
+  private let buffers: BodyBuffers?
   /// The encoding of a response with status 200.
   private var encoding: ResponseEncoding?
 
@@ -34,11 +35,17 @@ struct ConnectUnaryDecoder: ResponseDecoder {
     case failure(ConnectError)
   }
 
-  init(contentType: String, maximumMessageSize: Int, acceptedEncodings: AcceptedEncodings = .none) {
+  init(
+    contentType: String,
+    maximumMessageSize: Int,
+    acceptedEncodings: AcceptedEncodings = .none,
+    buffers: BodyBuffers? = nil
+  ) {
     self.contentType = contentType
+    self.buffers = buffers
     self.acceptedEncodings = acceptedEncodings
     self.maximumMessageSize = maximumMessageSize
-    self.body = BodyBuffer(limit: maximumMessageSize)
+    self.body = BodyBuffer(limit: maximumMessageSize, buffers: buffers)
   }
 
   var bufferedByteCount: Int { self.body.bytes.readableBytes }
@@ -69,7 +76,10 @@ struct ConnectUnaryDecoder: ResponseDecoder {
     let encoding = try self.acceptedEncodings.encoding(of: headers, header: "content-encoding")
     self.encoding = encoding
     if encoding.pool != nil {
-      self.body = BodyBuffer(limit: ResponseEncoding.maximumCompressedSize(of: self.maximumMessageSize))
+      self.body = BodyBuffer(
+        limit: ResponseEncoding.maximumCompressedSize(of: self.maximumMessageSize),
+        buffers: self.buffers
+      )
     }
     if let length = headers.first(lowercased: "content-length").flatMap(Int.init), !self.body.expect(length) {
       throw self.sizeError("\(length)")
@@ -216,7 +226,8 @@ struct ConnectStreamDecoder: ResponseDecoder {
     contentType: String,
     maximumMessageSize: Int,
     maximumMetadataSize: Int = HeaderListSize.defaultLimit,
-    acceptedEncodings: AcceptedEncodings = .none
+    acceptedEncodings: AcceptedEncodings = .none,
+    buffers: BodyBuffers? = nil
   ) {
     self.contentType = contentType
     self.maximumMetadataSize = maximumMetadataSize
@@ -226,7 +237,8 @@ struct ConnectStreamDecoder: ResponseDecoder {
       endFlag: ConnectEndStream.flag,
       maximumMessageSize: maximumMessageSize,
       maximumEndSize: ConnectErrorJSON.maximumSize,
-      acceptedEncodings: acceptedEncodings
+      acceptedEncodings: acceptedEncodings,
+      buffers: buffers
     )
   }
 

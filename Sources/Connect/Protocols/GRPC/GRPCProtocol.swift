@@ -20,14 +20,16 @@ struct GRPCProtocol: WireProtocol {
     streamType: StreamType,
     maximumMessageSize: Int,
     maximumMetadataSize: Int,
-    acceptedEncodings: AcceptedEncodings
+    acceptedEncodings: AcceptedEncodings,
+    buffers: BodyBuffers?
   ) -> ResponseReader {
     GRPCResponseDecoder(
       baseContentType: Self.contentType,
       contentType: contentType,
       maximumMessageSize: maximumMessageSize,
       maximumMetadataSize: maximumMetadataSize,
-      acceptedEncodings: acceptedEncodings
+      acceptedEncodings: acceptedEncodings,
+      buffers: buffers
     ).response
   }
 }

@@ -35,6 +35,7 @@ struct GRPCResponseDecoder: ResponseDecoder {
     maximumMessageSize: Int,
     maximumMetadataSize: Int = HeaderListSize.defaultLimit,
     acceptedEncodings: AcceptedEncodings = .none,
+    buffers: BodyBuffers? = nil,
     trailerPlace: TrailerPlace = .http
   ) {
     self.baseContentType = baseContentType
@@ -46,7 +47,8 @@ struct GRPCResponseDecoder: ResponseDecoder {
       endFlag: trailerPlace == .body ? GRPCWebTrailers.flag : 0,
       maximumMessageSize: maximumMessageSize,
       maximumEndSize: maximumMetadataSize,
-      acceptedEncodings: acceptedEncodings
+      acceptedEncodings: acceptedEncodings,
+      buffers: buffers
     )
   }
 

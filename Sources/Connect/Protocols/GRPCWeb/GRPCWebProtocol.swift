@@ -22,14 +22,16 @@ struct GRPCWebProtocol: WireProtocol {
     streamType: StreamType,
     maximumMessageSize: Int,
     maximumMetadataSize: Int,
-    acceptedEncodings: AcceptedEncodings
+    acceptedEncodings: AcceptedEncodings,
+    buffers: BodyBuffers?
   ) -> ResponseReader {
     GRPCWebResponseDecoder(
       isText: self.isText,
       contentType: contentType,
       maximumMessageSize: maximumMessageSize,
       maximumMetadataSize: maximumMetadataSize,
-      acceptedEncodings: acceptedEncodings
+      acceptedEncodings: acceptedEncodings,
+      buffers: buffers
     ).response
   }
 

@@ -12,7 +12,8 @@ struct GRPCWebResponseDecoder: ResponseDecoder {
     contentType: String,
     maximumMessageSize: Int,
     maximumMetadataSize: Int = HeaderListSize.defaultLimit,
-    acceptedEncodings: AcceptedEncodings = .none
+    acceptedEncodings: AcceptedEncodings = .none,
+    buffers: BodyBuffers? = nil
   ) {
     self.decoder = GRPCResponseDecoder(
       baseContentType: isText ? GRPCWebProtocol.textContentType : GRPCWebProtocol.contentType,
@@ -20,6 +21,7 @@ struct GRPCWebResponseDecoder: ResponseDecoder {
       maximumMessageSize: maximumMessageSize,
       maximumMetadataSize: maximumMetadataSize,
       acceptedEncodings: acceptedEncodings,
+      buffers: buffers,
       trailerPlace: .body
     )
     self.base64 = isText ? Base64StreamDecoder() : nil

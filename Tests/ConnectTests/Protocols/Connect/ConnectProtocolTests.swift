@@ -53,7 +53,8 @@ final class ConnectProtocolTests: XCTestCase {
       streamType: .unary,
       maximumMessageSize: 1,
       maximumMetadataSize: 1,
-      acceptedEncodings: .none
+      acceptedEncodings: .none,
+      buffers: nil
     )
     XCTAssertTrue(unary is DecodedResponse<ConnectUnaryDecoder>)
     for type in [StreamType.clientStream, .serverStream, .bidirectionalStream] {
@@ -62,7 +63,8 @@ final class ConnectProtocolTests: XCTestCase {
         streamType: type,
         maximumMessageSize: 1,
         maximumMetadataSize: 1,
-        acceptedEncodings: .none
+        acceptedEncodings: .none,
+        buffers: nil
       )
       XCTAssertTrue(stream is DecodedResponse<ConnectStreamDecoder>)
     }
