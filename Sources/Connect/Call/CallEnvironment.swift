@@ -98,7 +98,7 @@ final class CallEnvironment: Sendable {
     self.executor = usableEndpoint?.executor ?? PoolExecutor()
     self.taskExecutor = self.executor.taskExecutor ?? CallTaskExecutor(self.executor)
     var decoders = decoders
-    decoders.buffers = BodyBuffers.shared(on: self.executor)
+    decoders.buffers = (self.executor as? any BufferingExecutor)?.bodyBuffers
     self.decoders = decoders
   }
 

@@ -9,7 +9,7 @@ struct BodyBuffer {
   private(set) var bytes = ByteBuffer()
   private var expectedLength = 0
   private var isOwned = false
-  private let buffers: BodyBuffers?
+  let buffers: BodyBuffers?
 
   /// - Parameters:
   ///   - limit: In bytes; a `ByteBuffer` cannot hold 4 GiB, whatever the limit.

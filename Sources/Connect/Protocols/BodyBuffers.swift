@@ -1,5 +1,4 @@
 internal import NIOCore
-internal import Synchronization
 
 /// Memory in which large messages are assembled, used again for later messages of the same executor.
 ///
@@ -9,23 +8,13 @@ internal import Synchronization
 /// is freed.
 ///
 /// `@unchecked Sendable`: used on one executor alone.
-final class BodyBuffers: @unchecked Sendable {
+package final class BodyBuffers: @unchecked Sendable {
   /// Smaller messages are assembled in memory of their own, in bytes.
   static let smallestSize = 8 << 10
   /// The most that waits here, in bytes.
   static let maximumBytes = 4 << 20
   /// How long a buffer waits at least.
   static let period = Duration.seconds(10)
-
-  /// The pools that are in use, by the identities of their executors. A pool retains its executor, so an identity has one
-  /// meaning as long as its pool exists.
-  private static let pools = Mutex<[ObjectIdentifier: Weak]>([:])
-
-  private struct Weak {
-    weak var pool: BodyBuffers?
-  }
-
-  private let executor: any CallExecutor
 
   private var free: [ByteBuffer] = []
   private(set) var freeBytes = 0
@@ -36,27 +25,7 @@ final class BodyBuffers: @unchecked Sendable {
   private var lent = 0
   private var timer: (any CallTimer)?
 
-  init(on executor: any CallExecutor) {
-    self.executor = executor
-  }
-
-  deinit {
-    Self.pools.withLock { pools in
-      let id = ObjectIdentifier(self.executor)
-      // Not if the executor has another pool by now.
-      if pools[id]?.pool == nil { pools[id] = nil }
-    }
-  }
-
-  /// The pool of an executor.
-  static func shared(on executor: any CallExecutor) -> BodyBuffers {
-    self.pools.withLock { pools in
-      if let pool = pools[ObjectIdentifier(executor)]?.pool { return pool }
-      let pool = BodyBuffers(on: executor)
-      pools[ObjectIdentifier(executor)] = Weak(pool: pool)
-      return pool
-    }
-  }
+  package init() {}
 
   /// An empty buffer with room for `size` bytes.
   func take(size: Int) -> ByteBuffer {
@@ -69,7 +38,7 @@ final class BodyBuffers: @unchecked Sendable {
   }
 
   /// Takes a buffer back, if nobody else holds its memory.
-  func put(_ buffer: consuming ByteBuffer) {
+  func put(_ buffer: consuming ByteBuffer, on executor: any CallExecutor) {
     guard self.lent > 0 else { return }
     let isOurs: Void? = buffer.modifyIfUniquelyOwned { $0.clear() }
     guard isOurs != nil else { return }
@@ -77,16 +46,15 @@ final class BodyBuffers: @unchecked Sendable {
     guard self.freeBytes + buffer.storageCapacity <= Self.maximumBytes else { return }
     self.freeBytes += buffer.storageCapacity
     self.free.append(buffer)
-    if self.timer == nil { self.startPeriod() }
+    if self.timer == nil { self.startPeriod(on: executor) }
   }
 
-  private func startPeriod() {
+  private func startPeriod(on executor: any CallExecutor) {
     self.unneeded = self.free.count
-    self.timer = self.executor.schedule(after: Self.period) { [weak self] in
-      guard let self else { return }
+    self.timer = executor.schedule(after: Self.period) {
       self.timer = nil
       self.endPeriod()
-      if !self.free.isEmpty { self.startPeriod() }
+      if !self.free.isEmpty { self.startPeriod(on: executor) }
     }
   }
 
@@ -96,6 +64,11 @@ final class BodyBuffers: @unchecked Sendable {
     // Those whose user has kept them, or whose call has failed.
     self.lent = 0
   }
+}
+
+/// An executor whose calls share memory for large messages.
+package protocol BufferingExecutor: CallExecutor {
+  var bodyBuffers: BodyBuffers { get }
 }
 
 extension BodyBuffers? {
@@ -110,14 +83,22 @@ extension BodyBuffers? {
 
 /// The last large message that a response has handed out. Its memory is used again once the message was decoded.
 struct LentMessage {
-  private var bytes: ByteBuffer?
+  /// Looked at for each message, unlike the bytes.
+  private(set) var isEmpty = true
+  private var bytes = ByteBuffer()
 
-  @inline(__always)
-  mutating func note(_ message: ByteBuffer) {
-    if message.readableBytes >= BodyBuffers.smallestSize { self.bytes = message }
+  @inline(never)
+  mutating func keep(_ message: ByteBuffer) {
+    self.bytes = message
+    self.isEmpty = false
   }
 
-  /// To be called once the message was decoded, and to be put back then.
-  @inline(__always)
-  mutating func take() -> ByteBuffer? { self.bytes.take() }
+  /// To be called once the message was decoded.
+  @inline(never)
+  mutating func giveBack(to buffers: BodyBuffers?, on executor: any CallExecutor) {
+    let bytes = self.bytes
+    self.bytes = ByteBuffer()
+    self.isEmpty = true
+    buffers?.put(consume bytes, on: executor)
+  }
 }

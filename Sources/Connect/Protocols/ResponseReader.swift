@@ -40,7 +40,7 @@ class ResponseReader {
   final func next(from stream: (any HTTPStream)?) -> ResultPart? {
     if let message = self.nextPlainMessage() {
       self.consume(from: stream)
-      self.lent.note(message)
+      if message.readableBytes >= BodyBuffers.smallestSize { self.lent.keep(message) }
       return .bytes(message)
     }
     let result: ResultPart? =
@@ -55,7 +55,9 @@ class ResponseReader {
     } else {
       self.consume(from: stream)
     }
-    if case .bytes(let message)? = result { self.lent.note(message) }
+    if case .bytes(let message)? = result, message.readableBytes >= BodyBuffers.smallestSize {
+      self.lent.keep(message)
+    }
     return result
   }
 
@@ -68,7 +70,8 @@ class ResponseReader {
   final func takeSingle(from stream: (any HTTPStream)?, of method: MethodInfo) -> SingleMessage? {
     if let whole = self.takeWhole() {
       switch whole.result {
-      case .success(.bytes(let message)): self.lent.note(message)
+      case .success(.bytes(let message)):
+        if message.readableBytes >= BodyBuffers.smallestSize { self.lent.keep(message) }
       case .success: break
       case .failure: self.receivedText = self.takeReceivedText()
       }
@@ -164,7 +167,7 @@ final class DecodedResponse<Decoder: ResponseDecoder>: ResponseReader {
   /// call, which then does not use the decoder. It must do nothing else with the call.
   @exclusivity(unchecked) private var decoder: Decoder
 
-  init(_ decoder: Decoder) {
+  init(_ decoder: consuming Decoder) {
     self.decoder = decoder
   }
 
@@ -183,5 +186,5 @@ final class DecodedResponse<Decoder: ResponseDecoder>: ResponseReader {
 
 extension ResponseDecoder {
   /// A response that this decodes.
-  var response: DecodedResponse<Self> { DecodedResponse(self) }
+  consuming func makeResponse() -> DecodedResponse<Self> { DecodedResponse(self) }
 }

@@ -14,7 +14,7 @@ internal import Synchronization
 ///
 /// `@unchecked Sendable`: `timers` and `wakeUp` are touched on the executor alone. By contract, `schedule` and a timer's
 /// `cancel` are called there; `wakeUp` runs there. `eventLoop` is constant. `phase` is atomic, `move` behind a mutex.
-package final class EventLoopExecutor: CallExecutor, @unchecked Sendable {
+package final class EventLoopExecutor: BufferingExecutor, @unchecked Sendable {
   private enum Phase: UInt8, AtomicRepresentable {
     /// Work runs on `eventLoop`.
     case own
@@ -36,6 +36,7 @@ package final class EventLoopExecutor: CallExecutor, @unchecked Sendable {
   private static let grace = Duration.milliseconds(10)
 
   package let eventLoop: any EventLoop
+  package let bodyBuffers = BodyBuffers()
   private let timers = TimerQueue()
   private var wakeUp: (scheduled: Scheduled<Void>, time: NIODeadline)?
   private let phase = Atomic(Phase.own)

@@ -85,9 +85,14 @@ struct HTTP2Output {
     }
   }
 
+  @inline(__always)
   private mutating func makeRoom(for count: Int) {
+    if count > self.buffer.writableBytes { self.enlarge(for: count) }
+  }
+
+  private mutating func enlarge(for count: Int) {
     let total = self.buffer.readableBytes + count
-    if total <= self.buffer.capacity || total <= Self.smallLimit { return }
+    if total <= Self.smallLimit { return }
     if total > Self.bufferLimit { self.closeBuffer() }
     guard self.buffer.capacity < Self.bufferLimit else { return }
     var larger = ScratchBuffers.current.take()

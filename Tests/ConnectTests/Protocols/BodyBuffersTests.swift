@@ -6,7 +6,7 @@ import XCTest
 
 final class BodyBuffersTests: XCTestCase {
   private let executor = VirtualExecutor()
-  private lazy var buffers = BodyBuffers(on: self.executor)
+  private let buffers = BodyBuffers()
 
   private func address(_ buffer: ByteBuffer) -> UnsafeRawPointer? {
     buffer.withVeryUnsafeBytes { $0.baseAddress }
@@ -21,14 +21,14 @@ final class BodyBuffersTests: XCTestCase {
   /// Has buffers with room for `size` bytes wait in the pool.
   private func fill(_ count: Int, size: Int) {
     var taken = (0..<count).map { _ in self.buffers.take(size: size) }
-    while let buffer = taken.popLast() { self.buffers.put(consume buffer) }
+    while let buffer = taken.popLast() { self.buffers.put(consume buffer, on: self.executor) }
   }
 
   func testMemoryIsUsedAgain() {
     var (buffer, first) = self.take(size: 65_536)
     XCTAssertGreaterThanOrEqual(buffer.writableBytes, 65_536)
     buffer.writeRepeatingByte(7, count: 65_536)
-    self.buffers.put(consume buffer)
+    self.buffers.put(consume buffer, on: self.executor)
     XCTAssertEqual(self.buffers.freeBytes, 65_536)
     let (again, second) = self.take(size: 10_000)
     XCTAssertEqual(again.readableBytes, 0)
@@ -40,14 +40,14 @@ final class BodyBuffersTests: XCTestCase {
     var (buffer, _) = self.take(size: 65_536)
     buffer.writeString("held")
     let holder = buffer
-    self.buffers.put(buffer)
+    self.buffers.put(buffer, on: self.executor)
     XCTAssertEqual(self.buffers.freeBytes, 0)
     XCTAssertEqual(String(buffer: holder), "held")
     XCTAssertEqual(self.executor.scheduled, [])
   }
 
   func testOnlyAsManyComeBackAsWereTaken() {
-    self.buffers.put(ByteBuffer(repeating: 1, count: 65_536))
+    self.buffers.put(ByteBuffer(repeating: 1, count: 65_536), on: self.executor)
     XCTAssertEqual(self.buffers.freeBytes, 0)
   }
 
@@ -76,13 +76,6 @@ final class BodyBuffersTests: XCTestCase {
     XCTAssertEqual(self.buffers.freeBytes, 0)
     // No timer stays without buffers.
     XCTAssertEqual(self.executor.scheduled, [])
-  }
-
-  func testClientsOfOneExecutorShareAPool() {
-    let other = VirtualExecutor()
-    let first = BodyBuffers.shared(on: self.executor)
-    XCTAssertTrue(BodyBuffers.shared(on: self.executor) === first)
-    XCTAssertFalse(BodyBuffers.shared(on: other) === first)
   }
 
   // MARK: Responses
@@ -139,13 +132,13 @@ final class BodyBuffersTests: XCTestCase {
       var (reader, message) = try self.receive(1, decoders, streamType)
       let first = self.address(message)
       message = ByteBuffer()
-      if let bytes = reader.lent.take() { self.buffers.put(consume bytes) }
+      reader.lent.giveBack(to: self.buffers, on: self.executor)
       XCTAssertGreaterThanOrEqual(self.buffers.freeBytes, Self.size, name)
       (reader, message) = try self.receive(2, decoders, streamType)
       XCTAssertEqual(self.address(message), first, name)
       self.assert(message, isFullOf: 2, name)
       message = ByteBuffer()
-      if let bytes = reader.lent.take() { self.buffers.put(consume bytes) }
+      reader.lent.giveBack(to: self.buffers, on: self.executor)
     }
   }
 
@@ -154,7 +147,7 @@ final class BodyBuffersTests: XCTestCase {
       let name = "\(wire.name), \(streamType)"
       let decoders = self.decoders(wire)
       let (reader, held) = try self.receive(1, decoders, streamType)
-      if let bytes = reader.lent.take() { self.buffers.put(consume bytes) }
+      reader.lent.giveBack(to: self.buffers, on: self.executor)
       XCTAssertEqual(self.buffers.freeBytes, 0, name)
       let (_, message) = try self.receive(2, decoders, streamType)
       self.assert(held, isFullOf: 1, name)

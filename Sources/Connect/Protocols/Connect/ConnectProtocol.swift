@@ -40,7 +40,7 @@ struct ConnectProtocol: WireProtocol {
         maximumMessageSize: maximumMessageSize,
         acceptedEncodings: acceptedEncodings,
         buffers: buffers
-      ).response
+      ).makeResponse()
     } else {
       ConnectStreamDecoder(
         contentType: contentType,
@@ -48,7 +48,7 @@ struct ConnectProtocol: WireProtocol {
         maximumMetadataSize: maximumMetadataSize,
         acceptedEncodings: acceptedEncodings,
         buffers: buffers
-      ).response
+      ).makeResponse()
     }
   }
 }

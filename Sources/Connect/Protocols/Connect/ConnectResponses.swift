@@ -10,7 +10,6 @@ struct ConnectUnaryDecoder: ResponseDecoder {
   private let contentType: String
   private let maximumMessageSize: Int
   private let acceptedEncodings: AcceptedEncodings
-  private let buffers: BodyBuffers?
   /// The encoding of a response with status 200.
   private var encoding: ResponseEncoding?
 
@@ -42,7 +41,6 @@ struct ConnectUnaryDecoder: ResponseDecoder {
     buffers: BodyBuffers? = nil
   ) {
     self.contentType = contentType
-    self.buffers = buffers
     self.acceptedEncodings = acceptedEncodings
     self.maximumMessageSize = maximumMessageSize
     self.body = BodyBuffer(limit: maximumMessageSize, buffers: buffers)
@@ -78,7 +76,7 @@ struct ConnectUnaryDecoder: ResponseDecoder {
     if encoding.pool != nil {
       self.body = BodyBuffer(
         limit: ResponseEncoding.maximumCompressedSize(of: self.maximumMessageSize),
-        buffers: self.buffers
+        buffers: self.body.buffers
       )
     }
     if let length = headers.first(lowercased: "content-length").flatMap(Int.init), !self.body.expect(length) {

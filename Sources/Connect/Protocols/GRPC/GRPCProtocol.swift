@@ -30,7 +30,7 @@ struct GRPCProtocol: WireProtocol {
       maximumMetadataSize: maximumMetadataSize,
       acceptedEncodings: acceptedEncodings,
       buffers: buffers
-    ).response
+    ).makeResponse()
   }
 }
 

@@ -32,7 +32,7 @@ struct GRPCWebProtocol: WireProtocol {
       maximumMetadataSize: maximumMetadataSize,
       acceptedEncodings: acceptedEncodings,
       buffers: buffers
-    ).response
+    ).makeResponse()
   }
 
   private var baseContentType: String { self.isText ? Self.textContentType : Self.contentType }
