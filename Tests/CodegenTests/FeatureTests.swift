@@ -21,7 +21,7 @@ final class FeatureTests: XCTestCase {
         | GeneratorResponse.Feature.supportsEditions.rawValue
       XCTAssertEqual(response.supportedFeatures, UInt64(features))
       XCTAssertEqual(response.minimumEdition, Int32(Google_Protobuf_Edition.proto2.rawValue))
-      XCTAssertEqual(response.maximumEdition, Int32(Google_Protobuf_Edition.edition2023.rawValue))
+      XCTAssertEqual(response.maximumEdition, Int32(Google_Protobuf_Edition.edition2026.rawValue))
     }
   }
 
@@ -46,29 +46,6 @@ final class FeatureTests: XCTestCase {
     XCTAssertEqual(response.error, "")
     XCTAssertEqual(response.file.map(\.name), ["two.connect.swift", "three.connect.swift"])
     XCTAssertTrue(response.file[0].content.contains("MethodSpec<Two_M, Two_M.G>"))
-  }
-
-  func testEdition2023() throws {
-    var request = try ProtoFiles.request("streams.proto")
-    let expected = try generate(request, StubGenerator())
-    request.protoFile[0].syntax = "editions"
-    request.protoFile[0].edition = .edition2023
-    request.protoFile[0].options.features.fieldPresence = .implicit
-    XCTAssertEqual(try generate(request, StubGenerator()), expected)
-  }
-
-  func testLaterEdition() throws {
-    var request = try ProtoFiles.request("streams.proto")
-    request.protoFile[0].syntax = "editions"
-    request.protoFile[0].edition = .edition2024
-    self.expectError(request, "streams.proto: edition2024 is not supported")
-    request.protoFile[0].sourceCodeInfo.location.append(
-      .with {
-        $0.path = [14]
-        $0.span = [2, 0, 17]
-      }
-    )
-    self.expectError(request, "streams.proto:3: edition2024 is not supported")
   }
 
   func testUnknownSyntax() throws {

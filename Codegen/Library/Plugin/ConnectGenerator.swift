@@ -23,7 +23,9 @@ extension ConnectGenerator {
     [.proto3Optional, .supportsEditions]
   }
 
-  package var supportedEditionRange: ClosedRange<Google_Protobuf_Edition> { .proto2 ... .edition2023 }
+  /// As protoc-gen-swift, which generates the messages. Editions differ in the encoding of messages and in what protoc
+  /// checks: in neither do stubs take part.
+  package var supportedEditionRange: ClosedRange<Google_Protobuf_Edition> { .proto2 ... .edition2026 }
 
   package func generate(
     files: [FileDescriptor],

@@ -49,11 +49,17 @@ package enum Plugin {
     for file in request.protoFile {
       let editions =
         request.fileToGenerate.contains(file.name) ? supported : DescriptorSet.bundledEditionsSupport
-      if file.hasEdition, !editions.contains(file.edition) {
+      // SwiftProtobuf drops the number of an edition that it does not know.
+      let isLater = file.syntax == "editions" && !file.hasEdition
+      if isLater || file.hasEdition && !editions.contains(file.edition) {
+        let latest = editions.upperBound.text
         throw GeneratorError(
           file: file.name,
-          line: file.location(of: [14])?.line,
-          "\(file.edition) is not supported"
+          line: (file.location(of: [14]) ?? file.location(of: [12]))?.line,
+          """
+          \(isLater ? "its edition" : "edition \(file.edition.text)") is not supported, but editions up to \(latest) are: \
+          write 'edition = "\(latest)";', or use a later version of this generator
+          """
         )
       }
       if !file.hasEdition, !["", "proto2", "proto3"].contains(file.syntax) {
@@ -65,6 +71,19 @@ package enum Plugin {
         throw GeneratorError(file: file.name, line: file.location(of: [3, Int32(index)])?.line, problem)
       }
       known.insert(file.name)
+    }
+  }
+}
+
+extension Google_Protobuf_Edition {
+  /// As proto files have it, such as `2024`.
+  fileprivate var text: String {
+    switch self {
+    case .edition2023: "2023"
+    case .edition2024: "2024"
+    case .edition2026: "2026"
+    case .unstable: "UNSTABLE"
+    default: "\(self)"
     }
   }
 }

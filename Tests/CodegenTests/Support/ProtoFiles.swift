@@ -18,10 +18,21 @@ enum ProtoFiles {
     try self.request([file], parameter, below: self.folder)
   }
 
+  /// A protoc that knows edition 2024, from the tests' Python packages.
+  static func newerProtoc() throws -> String {
+    let path = Self.testFolder.appending(path: "../../.venv/bin/python-grpc-tools-protoc").standardized.path
+    guard FileManager.default.isExecutableFile(atPath: path) else {
+      throw ProtocFailure("the Python packages of the tests are not installed: run `make venv`")
+    }
+    return path
+  }
+
   /// protoc's request for proto files with the given texts.
-  static func request(texts: KeyValuePairs<String, String>, _ parameter: String = "") throws
-    -> GeneratorRequest
-  {
+  static func request(
+    texts: KeyValuePairs<String, String>,
+    _ parameter: String = "",
+    protoc: String = "protoc"
+  ) throws -> GeneratorRequest {
     let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
     defer { try? FileManager.default.removeItem(at: folder) }
     for (name, text) in texts {
@@ -32,16 +43,19 @@ enum ProtoFiles {
       )
       try Data(text.utf8).write(to: url)
     }
-    return try self.request(texts.map(\.key), parameter, below: folder)
+    return try self.request(texts.map(\.key), parameter, below: folder, protoc)
   }
 
-  private static func request(_ files: [String], _ parameter: String, below folder: URL) throws
-    -> GeneratorRequest
-  {
+  private static func request(
+    _ files: [String],
+    _ parameter: String,
+    below folder: URL,
+    _ protoc: String = "protoc"
+  ) throws -> GeneratorRequest {
     let output = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString).pb")
     defer { try? FileManager.default.removeItem(at: output) }
     let problems = try run(
-      "protoc",
+      protoc,
       [
         "-I", folder.path, "--include_imports", "--include_source_info",
         "--descriptor_set_out=\(output.path)",
