@@ -161,9 +161,11 @@ install: ## Build connectrpc and install it with completions and manual page: pr
 	@Sources/connectrpc/install.sh "$$($(release) --show-bin-path)/connectrpc" '$(DESTDIR)$(prefix)'
 
 .PHONY: lint
-lint: ## Check the style of all Swift files, which folders use which, the sizes of files and types, and tables of costs
+lint: ## Check the style of all Swift files, imports, which folders use which, the sizes of files and types, and tables of costs
 	@echo "Checking the style"
 	@swift format lint --strict $(swift_files)
+	@.ci/check-imports --self-test
+	@.ci/check-imports
 	@.ci/check-arrows --self-test
 	@.ci/check-arrows
 	@.ci/check-rooms --self-test

@@ -1,5 +1,10 @@
 internal import Connect
+
+#if canImport(Musl)
+private import Musl
+#else
 private import Glibc
+#endif
 
 /// How long to wait before an attempt: exponential growth up to a cap, with full jitter.
 ///

@@ -1,5 +1,4 @@
 internal import Connect
-private import Glibc
 
 /// What a server says about another attempt; see ``RetryPolicy`` for the order in which headers and details count.
 enum ServerDelay: Equatable {
@@ -35,8 +34,8 @@ enum ServerDelay: Equatable {
     }
     guard let time = RetryAfterDate.seconds(text) else { return nil }
     // By the server's clock, if it tells the time: the local clock may be wrong.
-    let now = metadata.first("date").flatMap(RetryAfterDate.seconds) ?? Int64(Glibc.time(nil))
-    return .seconds(time - now)
+    let date = metadata.first("date").flatMap(RetryAfterDate.seconds)
+    return .seconds(time - (date ?? WallClock.system.now.components.seconds))
   }
 }
 
