@@ -190,6 +190,16 @@ check-generated: ## Check that the generated code is up to date
 check-plugins: setup ## Try the plugins in a package outside of this one (some minutes)
 	@Codegen/test-fresh-package.sh
 
+.PHONY: packages
+packages: ## Say what a package that links Connect and ConnectNIO resolves, how long it builds and how large it is (many minutes)
+	@.ci/setup build
+	@.ci/check-packages --build
+
+.PHONY: static
+static: ## Build a program without shared libraries, and run it in an empty root (many minutes)
+	@.ci/setup build
+	@.ci/check-static
+
 .PHONY: libraries
 libraries:
 	@.ci/setup build
@@ -228,5 +238,5 @@ setup: ## Check the system packages; install what is missing if root on Debian
 
 .PHONY: clean
 clean: ## Remove everything that these targets made
-	@rm -rf .build .build-asan .build-demo .build-docs .build-explore .build-tsan .build-traits .build-generators .build-release \
+	@rm -rf .build .build-asan .build-demo .build-docs .build-explore .build-static .build-tsan .build-traits .build-generators .build-release \
 		$(benchmarks)/.build Tests/NastyProtos .venv
