@@ -244,9 +244,7 @@ final class Attempt: HTTPStreamHandler {
 
   /// The next result; nil if more has to arrive, for which the stream then makes room.
   func next() -> ResultPart? {
-    if !self.response.lent.isEmpty {
-      self.response.lent.giveBack(to: self.plan.environment.decoders.buffers, on: self.call.executor)
-    }
+    if self.response.hasLent { self.plan.environment.decoders.reclaim(self.response, on: self.call.executor) }
     guard let result = self.response.next(from: self.stream) else { return nil }
     if result.isEnd, self.response.hasChangedText {
       self.response.noteReceivedText(in: self.plan.environment.logger, self.plan.info)

@@ -151,24 +151,16 @@ final class Attempts {
     self.note(attempt)
     // Without byte hooks and a parser, no `HTTPResponse` is needed.
     if !forByteHooks, self.plan.parser == nil {
-      if !attempt.response.lent.isEmpty { return self.decodeLarge(&collected, of: attempt) }
+      if attempt.response.hasLent, let bytes = collected.takeBytes() {
+        let response = self.plan.decode(consume bytes, collected.headers, collected.trailers, 200)
+        self.plan.environment.decoders.reclaim(attempt.response, on: call.executor)
+        return .whole(response)
+      }
       if case .success(.bytes(let bytes)) = collected.result {
         return .whole(self.plan.decode(bytes, collected.headers, collected.trailers, 200))
       }
     }
     return .wholeBytes(attempt.response.makeResponse(collected, to: attempt.request))
-  }
-
-  /// Decodes a message whose memory is used again afterwards.
-  @inline(never)
-  private func decodeLarge(_ collected: inout SingleMessage, of attempt: Attempt) -> ResultPart {
-    guard let bytes = collected.takeBytes() else {
-      return .wholeBytes(attempt.response.makeResponse(collected, to: attempt.request))
-    }
-    let response = self.plan.decode(consume bytes, collected.headers, collected.trailers, 200)
-    let environment = self.plan.environment
-    attempt.response.lent.giveBack(to: environment.decoders.buffers, on: environment.executor)
-    return .whole(response)
   }
 
   /// Abandons the attempts on the wire, if any.

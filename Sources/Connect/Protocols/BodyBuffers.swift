@@ -83,14 +83,11 @@ extension BodyBuffers? {
 
 /// The last large message that a response has handed out. Its memory is used again once the message was decoded.
 struct LentMessage {
-  /// Looked at for each message, unlike the bytes.
-  private(set) var isEmpty = true
   private var bytes = ByteBuffer()
 
   @inline(never)
   mutating func keep(_ message: ByteBuffer) {
     self.bytes = message
-    self.isEmpty = false
   }
 
   /// To be called once the message was decoded.
@@ -98,7 +95,6 @@ struct LentMessage {
   mutating func giveBack(to buffers: BodyBuffers?, on executor: any CallExecutor) {
     let bytes = self.bytes
     self.bytes = ByteBuffer()
-    self.isEmpty = true
     buffers?.put(consume bytes, on: executor)
   }
 }

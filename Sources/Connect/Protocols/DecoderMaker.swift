@@ -43,4 +43,10 @@ struct DecoderMaker: Sendable {
       acceptedEncodings: self.acceptedEncodings
     )
   }
+
+  /// Uses the memory of a large message again, which was decoded.
+  func reclaim(_ response: ResponseReader, on executor: any CallExecutor) {
+    response.hasLent = false
+    response.lent.giveBack(to: self.buffers, on: executor)
+  }
 }

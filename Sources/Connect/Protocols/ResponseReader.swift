@@ -17,6 +17,8 @@ class ResponseReader {
   private var receivedText = ReceivedText()
   /// What ``next(from:)`` or ``takeSingle(from:of:)`` has given.
   final var lent = LentMessage()
+  /// Whether ``lent`` has a message. Apart from it, since each message looks at this.
+  final var hasLent = false
   /// Makes one response of the results, for unary calls.
   private var collector: SingleMessageCollector?
 
@@ -40,7 +42,10 @@ class ResponseReader {
   final func next(from stream: (any HTTPStream)?) -> ResultPart? {
     if let message = self.nextPlainMessage() {
       self.consume(from: stream)
-      if message.readableBytes >= BodyBuffers.smallestSize { self.lent.keep(message) }
+      if message.readableBytes >= BodyBuffers.smallestSize {
+        self.lent.keep(message)
+        self.hasLent = true
+      }
       return .bytes(message)
     }
     let result: ResultPart? =
@@ -57,6 +62,7 @@ class ResponseReader {
     }
     if case .bytes(let message)? = result, message.readableBytes >= BodyBuffers.smallestSize {
       self.lent.keep(message)
+      self.hasLent = true
     }
     return result
   }
@@ -71,7 +77,10 @@ class ResponseReader {
     if let whole = self.takeWhole() {
       switch whole.result {
       case .success(.bytes(let message)):
-        if message.readableBytes >= BodyBuffers.smallestSize { self.lent.keep(message) }
+        if message.readableBytes >= BodyBuffers.smallestSize {
+          self.lent.keep(message)
+          self.hasLent = true
+        }
       case .success: break
       case .failure: self.receivedText = self.takeReceivedText()
       }
