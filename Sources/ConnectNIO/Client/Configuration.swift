@@ -37,10 +37,9 @@ extension NIOHTTPClient {
     /// that of `mallopt(M_MMAP_THRESHOLD, 8 << 20)` and `mallopt(M_TRIM_THRESHOLD, 16 << 20)`. Clients without it do
     /// not change it back. Resident memory can then stay that much higher after a peak.
     ///
-    /// It is worth it where messages have 16 KiB and more. Without it, glibc gives the memory of each large body back
-    /// to the system and takes it again for the next one. Page faults can then be two thirds of a call's processor
-    /// time. In the benchmarks, a unary call with 64 KiB takes 18 microseconds instead of 95, a streamed message of 16
-    /// KiB 6 instead of 13. Small messages gain nothing.
+    /// It may be worth it where messages have 64 KiB and more. Received messages are assembled in memory that is used again
+    /// anyway, but decoded messages are the program's. Without it, glibc may give their memory back to the system and take it
+    /// again for the next ones, with a page fault for each 4 KiB. Small messages gain nothing.
     ///
     /// Without effect with another C library or allocator than glibc's. Also without effect where the environment sets
     /// `MALLOC_TRIM_THRESHOLD_`, `MALLOC_MMAP_THRESHOLD_` or another of mallopt(3)'s thresholds.
