@@ -27,10 +27,11 @@ package final class BodyBuffers: @unchecked Sendable {
 
   package init() {}
 
-  /// An empty buffer with room for `size` bytes.
+  /// An empty buffer with room for `size` bytes, and not for many times as much: messages that wait would hold it all.
   func take(size: Int) -> ByteBuffer {
     self.lent += 1
-    var buffer = self.free.popLast() ?? ByteBuffer()
+    let fits = (self.free.last?.storageCapacity ?? .max) <= 4 * size
+    var buffer = (fits ? self.free.popLast() : nil) ?? ByteBuffer()
     self.freeBytes -= buffer.storageCapacity
     self.unneeded = min(self.unneeded, self.free.count)
     buffer.reserveCapacity(size)

@@ -5,7 +5,7 @@ package import NIOCore
 ///
 /// A message within one chunk is a slice of the chunk, unless it is small and has to wait. A message that spans chunks
 /// is assembled as they arrive. So each message is copied at most once; above ``maximumReservation``, its buffer also
-/// moves as it grows. Waiting messages hold little more memory than they have bytes.
+/// moves as it grows. Waiting messages hold at most a few times their bytes.
 ///
 /// Limits are checked on the prefix, before anything is buffered for the message. The protocol interprets all flags but
 /// one: the flag of the last envelope (end-of-stream, trailers), which has a separate limit.

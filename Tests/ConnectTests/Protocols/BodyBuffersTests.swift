@@ -30,7 +30,7 @@ final class BodyBuffersTests: XCTestCase {
     buffer.writeRepeatingByte(7, count: 65_536)
     self.buffers.put(consume buffer, on: self.executor)
     XCTAssertEqual(self.buffers.freeBytes, 65_536)
-    let (again, second) = self.take(size: 10_000)
+    let (again, second) = self.take(size: 20_000)
     XCTAssertEqual(again.readableBytes, 0)
     XCTAssertEqual(first, second)
     XCTAssertEqual(self.buffers.freeBytes, 0)
@@ -49,6 +49,12 @@ final class BodyBuffersTests: XCTestCase {
   func testOnlyAsManyComeBackAsWereTaken() {
     self.buffers.put(ByteBuffer(repeating: 1, count: 65_536), on: self.executor)
     XCTAssertEqual(self.buffers.freeBytes, 0)
+  }
+
+  func testASmallMessageTakesNoLargeBuffer() {
+    self.fill(1, size: 1 << 20)
+    XCTAssertLessThan(self.buffers.take(size: 10_000).storageCapacity, 1 << 20)
+    XCTAssertEqual(self.buffers.freeBytes, 1 << 20)
   }
 
   func testBound() {
