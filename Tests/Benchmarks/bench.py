@@ -177,7 +177,8 @@ def http3_rows():
     work = {"kind": "server-stream", "in-flight": 1, "messages": 1_000}
     yield Row("http3: server stream 16384 B", work, clients, Server(16384, tls=True))
     work = {"kind": "client-stream", "in-flight": 1, "messages": 1_000, "size": 16384}
-    yield Row("http3: client stream 16384 B", work, clients, Server(20, tls=True))
+    jumbo = {"HTTP/3, datagrams of 8940 B": clients["HTTP/3"] + " --datagram-size 8940"}
+    yield Row("http3: client stream 16384 B", work, {**clients, **jumbo}, Server(20, tls=True))
     connections = {name: options + " --connections" for name, options in clients.items()}
     work = {"kind": "idle", "in-flight": 500}
     yield Row("http3: 500 idle connections", work, connections, Server(20, tls=True))

@@ -34,6 +34,15 @@ public struct HTTP3Configuration: Sendable, Hashable {
   /// A connection with early data counts as ready before the server has shown that it is there. If it does not answer
   /// within 3 seconds, or with `.discovered` before TCP is ready, its calls are sent again on another connection.
   public var usesEarlyData: Bool
+  /// The largest datagrams that the network between client and server is known to carry, in bytes: 8,940 on many networks
+  /// of data centers (jumbo frames of 9,001 bytes or more). Uploads of large messages then take about a third less processor time.
+  ///
+  /// Nil, the default, finds by itself what the path takes, up to 1,452 bytes (RFC 9000, section 14.3). A size of 1,453 to
+  /// 9,200 is used after the handshake, without a test of the path before. No datagram is larger than the network interface
+  /// takes. If the path does not carry that size after all, the connection goes on with 1,200 bytes once the server has
+  /// answered nothing for some round trips. So set it only where most servers can be reached with it. Smaller values count
+  /// as nil.
+  public var datagramSize: Int?
 
   /// A configuration as given; what is left out is as in ``defaults``. Values out of range count as the nearest that
   /// is allowed.
@@ -43,7 +52,8 @@ public struct HTTP3Configuration: Sendable, Hashable {
     maxHeaderListSize: Int = HeaderListSize.defaultLimit,
     pingInterval: Duration? = nil,
     pingsWithoutStreams: Bool = false,
-    usesEarlyData: Bool = false
+    usesEarlyData: Bool = false,
+    datagramSize: Int? = nil
   ) {
     self.initialStreamWindow = initialStreamWindow
     self.connectionWindow = connectionWindow
@@ -51,6 +61,7 @@ public struct HTTP3Configuration: Sendable, Hashable {
     self.pingInterval = pingInterval
     self.pingsWithoutStreams = pingsWithoutStreams
     self.usesEarlyData = usesEarlyData
+    self.datagramSize = datagramSize
   }
 
   /// Windows of 1 MiB for a stream and 16 MiB for a connection, headers up to 64 KiB, pings only as needed.

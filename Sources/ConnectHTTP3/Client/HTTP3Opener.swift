@@ -141,7 +141,7 @@ struct HTTP3Opener: ConnectionOpener, Sendable {
         ticket: ticket,
         keepsTicket: usesEarlyData
       ),
-      limits: self.limits,
+      limits: self.limits(on: channel),
       now: NIODeadline.now().uptimeNanoseconds
     )
     let connection = HTTP3Connection(
@@ -203,12 +203,23 @@ struct HTTP3Opener: ConnectionOpener, Sendable {
 
   private static let advice = "a server without HTTP/3, or a network that drops UDP, may do this"
 
-  private var limits: HTTP3SessionLimits {
+  private func limits(on channel: any Channel) -> HTTP3SessionLimits {
     HTTP3SessionLimits(
       streamWindow: min(max(self.configuration.initialStreamWindow, 1), Int(Int32.max)),
       connectionWindow: min(max(self.configuration.connectionWindow, 65_535), Int(Int32.max)),
       maximumHeaderListSize: min(max(self.configuration.maxHeaderListSize, 0), Int(Int32.max)),
-      idleTimeout: UInt64(clamping: self.environment.configuration.timeouts.idle.clamped.nanoseconds)
+      idleTimeout: UInt64(clamping: self.environment.configuration.timeouts.idle.clamped.nanoseconds),
+      datagramSize: self.datagramSize(on: channel)
     )
+  }
+
+  /// The size of datagrams that the network is known to take; nil if nothing larger than usual is known.
+  private func datagramSize(on channel: any Channel) -> Int? {
+    guard let known = self.configuration.datagramSize,
+      let possible = UDPSocket.largestDatagram(of: channel),
+      case let size = min(known, possible, DatagramSize.largest), size > DatagramSize.ethernet
+    else { return nil }
+    UDPSocket.ignoreReports(on: channel)
+    return size
   }
 }

@@ -72,7 +72,7 @@ final class HTTP3Socket {
     let promise = self.state.eventLoop.makePromise(of: Void.self)
     promise.futureResult.assumeIsolated().whenComplete { _ in
       self.unsentProbes -= 1
-      if self.unsentProbes == 0 { UDPSocket.didSendProbe(on: self.state.channel) }
+      if self.unsentProbes == 0 { UDPSocket.ignoreReports(on: self.state.channel) }
     }
     self.write(item.bytes, item.metadata, promise: promise)
     self.context?.flush()

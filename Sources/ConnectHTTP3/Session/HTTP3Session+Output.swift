@@ -14,7 +14,7 @@ extension HTTP3Session {
     self.output.recycle()
     guard let connection = self.connection else { return false }
     self.http.retryBlockedStreams()
-    let quantum = min(limit, max(ngtcp2_conn_get_send_quantum(connection.pointer), Self.maximumDatagram))
+    let quantum = min(limit, max(ngtcp2_conn_get_send_quantum(connection.pointer), self.datagramSize.limit))
     // Before the round trip is known, pacing would assume a third of a second and hold up the first request.
     let isPaced = self.isEstablished
     let inFlight = self.unansweredSince == nil ? connection.bytesInFlight : 0
@@ -31,7 +31,7 @@ extension HTTP3Session {
     while isMore, self.ending == nil {
       guard self.output.byteCount < quantum else { return quantum == limit }
       isMore =
-        self.output.appendDatagram(capacity: self.datagramLimit) { bytes in
+        self.output.appendDatagram(capacity: self.datagramSize.limit) { bytes in
           self.writeDatagram(into: bytes, connection, now: now)
         } > 0
     }

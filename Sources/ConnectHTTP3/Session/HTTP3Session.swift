@@ -21,12 +21,6 @@ internal import Musl
 ///
 /// Confined to one thread, that of the connection's event loop.
 final class HTTP3Session {
-  /// The room for a datagram, in bytes: what fits an Ethernet frame with IPv6. Connections begin with 1,200 bytes;
-  /// libngtcp2 tries whether the path takes larger ones (RFC 9000, section 14.3).
-  static let maximumDatagram = 1452
-  /// What every path of QUIC takes.
-  private static let smallestDatagram = 1200
-
   let limits: HTTP3SessionLimits
   let tls: GnuTLSSession
   let http: HTTP3Layer
@@ -37,8 +31,7 @@ final class HTTP3Session {
 
   // Changed by callbacks: no access to one of these may span a call into a C library.
   var output = HTTP3Output()
-  /// The room for a datagram now. Smaller than ``maximumDatagram`` once larger ones have stopped getting through.
-  private(set) var datagramLimit = HTTP3Session.maximumDatagram
+  private(set) var datagramSize: DatagramSize
   /// When the first data that the peer has to acknowledge was sent, since something was last received.
   var unansweredSince: UInt64?
   /// How the session ended; nil while it goes on.
@@ -60,6 +53,7 @@ final class HTTP3Session {
     now: UInt64
   ) throws {
     self.limits = limits
+    self.datagramSize = DatagramSize(known: limits.datagramSize)
     self.tls = tls
     self.http = HTTP3Layer(authority: authority, maximumHeaderListSize: limits.maximumHeaderListSize)
     self.path = .allocate(capacity: 1)
@@ -109,9 +103,9 @@ final class HTTP3Session {
     // The path may have become narrower (RFC 8899, section 4.3), which libngtcp2 does not look for. The time is that of
     // its second attempt to get an answer.
     if let start = self.unansweredSince, now >= start &+ 3 &* ngtcp2_conn_get_pto(connection.pointer),
-      connection.pathDatagramSize > Self.smallestDatagram
+      connection.pathDatagramSize > DatagramSize.smallest
     {
-      self.datagramLimit = Self.smallestDatagram
+      self.datagramSize.giveUp()
     }
     let result = ngtcp2_conn_handle_expiry(connection.pointer, now)
     if result != 0 { self.end(transportError: result) }
@@ -186,6 +180,7 @@ final class HTTP3Session {
       return NGTCP2_ERR_CALLBACK_FAILURE
     }
     self.isConfirmed = true
+    self.datagramSize.handshakeWasConfirmed()
     if self.tls.wasAskedForCertificate { self.http.events.append(.established) }
     return 0
   }
@@ -278,11 +273,11 @@ extension HTTP3Session {
     case nil: self.ending = .closed(errorCode)
     }
     var buffer = ByteBuffer()
-    let count = buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: Self.maximumDatagram) { bytes in
+    let count = buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: DatagramSize.ethernet) { bytes in
       let result = connect_ngtcp2_write_close(
         connection.pointer,
         bytes.baseAddress?.assumingMemoryBound(to: UInt8.self),
-        Self.maximumDatagram,
+        DatagramSize.ethernet,
         libraryError,
         alert,
         code.rawValue,
@@ -303,4 +298,6 @@ struct HTTP3SessionLimits: Sendable, Hashable {
   var maximumHeaderListSize = HeaderListSize.defaultLimit
   /// In nanoseconds; 0 for none.
   var idleTimeout: UInt64 = 60_000_000_000
+  /// The size of datagrams that the network is known to take, in bytes; nil if that is to be found out.
+  var datagramSize: Int?
 }

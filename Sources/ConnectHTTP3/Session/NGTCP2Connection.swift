@@ -21,7 +21,12 @@ struct NGTCP2Connection {
     var settings = ngtcp2_settings()
     connect_ngtcp2_settings_default(&settings)
     settings.initial_ts = now
-    settings.max_tx_udp_payload_size = HTTP3Session.maximumDatagram
+    settings.max_tx_udp_payload_size = limits.datagramSize ?? DatagramSize.ethernet
+    if limits.datagramSize != nil {
+      // Each datagram is as large as the room for it.
+      settings.no_tx_udp_payload_size_shaping = 1
+      settings.no_pmtud = 1
+    }
     settings.handshake_timeout = UInt64.max
     settings.cc_algo = NGTCP2_CC_ALGO_CUBIC
 

@@ -78,15 +78,31 @@ enum UDPSocket {
     self.set(isIPv6 ? PathMTUDiscovery.interface : PathMTUDiscovery.probe, of: channel)
   }
 
-  /// To be called before a datagram that may be too large for the path; ``didSendProbe(on:)`` after it.
+  /// To be called before a datagram that may be too large for the path; ``ignoreReports(on:)`` after it.
   static func willSendProbe(on channel: any Channel) { self.forbidFragments(of: channel) }
+
+  /// The largest datagram that the system sends to the peer in one piece, in bytes; nil if it is not known.
+  static func largestDatagram(of channel: any Channel) -> Int? {
+    #if os(Linux)
+    // IPV6_MTU and IP_MTU of a connected socket: what the interface takes, or a router has reported. Less the headers.
+    let (option, headers): (ChannelOptions.Types.SocketOption, Int) =
+      switch channel.remoteAddress {
+      case .v6: (.init(level: .ipv6, name: .init(rawValue: 24)), 48)
+      default: (.init(level: .ip, name: .init(rawValue: 14)), 28)
+      }
+    guard let size = try? channel.syncOptions?.getOption(option) else { return nil }
+    return Int(size) - headers
+    #else
+    return nil
+    #endif
+  }
 
   /// Has the system ignore what routers report of datagrams that were too large (ICMP), in IPv4.
   ///
   /// The report would become an error of the connected socket, EMSGSIZE, for which NIO closes the channel. Until the
   /// first probe, the error is welcome: a path that does not carry QUIC's smallest datagrams is no use. After the first
   /// probe, a datagram may be cut on a path that has become narrower.
-  static func didSendProbe(on channel: any Channel) {
+  static func ignoreReports(on channel: any Channel) {
     guard channel.remoteAddress?.protocol != .inet6 else { return }
     self.set(PathMTUDiscovery.off, of: channel)
     // A router on this machine, such as a container's, has reported already. Reading the error removes it.

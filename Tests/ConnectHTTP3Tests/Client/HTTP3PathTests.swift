@@ -1,10 +1,12 @@
 internal import Connect
-internal import ConnectHTTP3
 internal import ConnectNIO
 internal import LoopbackServer
 internal import NIOCore
+internal import NIOPosix
 internal import SwiftProtobuf
 internal import XCTest
+
+@testable internal import ConnectHTTP3
 
 /// Calls over sockets and paths that lose, repeat, delay and change what they carry, or end. The same without sockets, in virtual
 /// time, is in `HTTP3NetworkTests`.
@@ -121,6 +123,30 @@ final class HTTP3PathTests: XCTestCase {
   }
 
   // MARK: What networks do to datagrams
+
+  /// A size that the user knows is used if the path takes it; else the first calls take a little longer.
+  func testKnownSizeOfDatagrams() async throws {
+    for (largest, expected) in [(65_535, 8940), (1452, 1200)] {
+      try await self.withPath(UDPProxy.Conditions(largest: largest)) { configuration in
+        configuration.http3 = .alone(HTTP3Configuration(datagramSize: 8940))
+      } _: { path in
+        try await Self.makeCalls(path.client, "datagrams of 8,940 bytes where \(largest) bytes pass")
+        let counts = try await path.proxy.counts()
+        XCTAssertEqual(counts.largestFromClient, expected)
+      }
+    }
+  }
+
+  /// The system is not given more than the network interface takes.
+  func testKnownSizeOfDatagramsIsLimitedByTheInterface() async throws {
+    let bootstrap = DatagramBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+    let size = try await bootstrap.connect(host: "127.0.0.1", port: 9).flatMapThrowing { channel in
+      defer { channel.close(promise: nil) }
+      return UDPSocket.largestDatagram(of: channel)
+    }.get()
+    // Loopback of Linux has an MTU of 65,536 bytes, unless it was changed.
+    XCTAssertGreaterThanOrEqual(try XCTUnwrap(size), 1252)
+  }
 
   func testLoss() async throws {
     for percentage in [1, 10] {

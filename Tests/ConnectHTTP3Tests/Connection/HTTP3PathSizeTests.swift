@@ -15,9 +15,13 @@ final class HTTP3PathSizeTests: XCTestCase {
   /// - Returns: The sizes of the datagrams that the client sent.
   private func sizes(
     largest: Int,
+    known: Int? = nil,
     prepare: (HTTP3TestPeer) throws -> Void = { _ in }
   ) async throws -> [Int] {
-    let peer = try HTTP3TestPeer(try await SharedCertificates.shared.get())
+    let peer = try HTTP3TestPeer(
+      try await SharedCertificates.shared.get(),
+      limits: HTTP3SessionLimits(datagramSize: known)
+    )
     var sizes: [Int] = []
     peer.network = { direction, datagram in
       if direction == .toServer { sizes.append(datagram.count) }
@@ -54,6 +58,51 @@ final class HTTP3PathSizeTests: XCTestCase {
       let lost = sizes.count { $0 > largest }
       XCTAssertTrue((1...12).contains(lost), "\(largest): \(lost)")
     }
+  }
+
+  /// A size that the user knows is used after the handshake.
+  func testKnownSize() async throws {
+    let sizes = try await self.sizes(largest: 65_535, known: 8940)
+    XCTAssertEqual(sizes.first, 1200)
+    XCTAssertEqual(sizes.max(), 8940)
+    XCTAssertGreaterThan(sizes.count { $0 == 8940 }, 200)
+  }
+
+  /// Where the user was wrong, the first calls take a little longer.
+  func testKnownSizeThatThePathDrops() async throws {
+    for known in [1500, 8940] {
+      let sizes = try await self.sizes(largest: 1452, known: known)
+      XCTAssertGreaterThan(sizes.count { $0 == 1200 }, 1000, "\(known)")
+      let lost = sizes.count { $0 > 1452 }
+      XCTAssertTrue((1...60).contains(lost), "\(known): \(lost)")
+      let last = try XCTUnwrap(sizes.lastIndex { $0 > 1452 })
+      XCTAssertLessThan(last, sizes.count / 2, "\(known)")
+    }
+  }
+
+  /// Small datagrams that get through do not hide that large ones are lost.
+  func testKnownSizeThatThePathDropsBesideSmallCalls() async throws {
+    let peer = try HTTP3TestPeer(
+      try await SharedCertificates.shared.get(),
+      limits: HTTP3SessionLimits(datagramSize: 8940)
+    )
+    peer.network = { direction, datagram in
+      direction == .toServer && datagram.count > 1452 ? [] : [datagram]
+    }
+    try peer.connect()
+    peer.onRequest = { peer, stream in peer.respond(stream, body: peer.requests[stream]?.text ?? "") }
+    let large = RecordingHandler()
+    peer.startUnary(large, body: Self.body)
+    for _ in 0..<200 {
+      let small = RecordingHandler()
+      peer.startUnary(small, body: "small")
+      try peer.elapse(.milliseconds(10))
+    }
+    XCTAssertEqual(
+      large.joinedEvents == [.started, .head(200, [:]), .bytes(Self.body), .end([:])],
+      true,
+      "\(large.events.count) events, \(large.message)"
+    )
   }
 
   /// Without calls, a probe that is lost is no sign that the server is gone.

@@ -42,6 +42,7 @@ final class UDPProxy: Sendable {
     self.network = network
     self.front = try await DatagramBootstrap(group: eventLoop)
       .channelOption(.explicitCongestionNotification, value: true)
+      .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 1 << 16))
       .channelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           network.value.front = channel
@@ -147,6 +148,7 @@ private final class Network {
     let back = NIOLoopBound(Back(self, client), eventLoop: self.eventLoop)
     DatagramBootstrap(group: self.eventLoop)
       .channelOption(.explicitCongestionNotification, value: true)
+      .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 1 << 16))
       .channelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           try channel.pipeline.syncOperations.addHandler(back.value)

@@ -31,6 +31,7 @@ struct ConnectBench: ParsableCommand {
   @Option(help: "proto or json.") var codec = "proto"
   @Flag(help: "HTTP/1.1 instead of HTTP/2.") var http1 = false
   @Flag(help: "HTTP/3 instead of HTTP/2; needs the roots.") var http3 = false
+  @Option(help: "Bytes of HTTP/3's datagrams, where the network is known to take more than usual.") var datagramSize: Int?
   @Option(help: "The server's root certificates; makes the client use TLS.") var roots: String?
   @Option(help: "Which form of the API is used.") var api = Interface.async
   @Flag(help: "Runs async callers on the concurrency pool, not on the client's event loop.") var pool = false
@@ -111,7 +112,7 @@ struct Bench: Sendable {
     configuration.limits.waitingCalls = 100_000
     configuration.eventLoops = options.loops
     configuration.keepsFreedMemory = options.keepsFreedMemory
-    if options.http3 { configuration.http3 = .alone }
+    if options.http3 { configuration.http3 = .alone(HTTP3Configuration(datagramSize: options.datagramSize)) }
     if options.connections, let endpoint = Endpoint("127.0.0.1:\(options.workload.port)") {
       configuration.channel.resolver = StaticResolver([endpoint])
       configuration.tls.serverName = "localhost"
