@@ -31,7 +31,8 @@ struct ConnectBench: ParsableCommand {
   @Option(help: "proto or json.") var codec = "proto"
   @Flag(help: "HTTP/1.1 instead of HTTP/2.") var http1 = false
   @Flag(help: "HTTP/3 instead of HTTP/2; needs the roots.") var http3 = false
-  @Option(help: "Bytes of HTTP/3's datagrams, where the network is known to take more than usual.") var datagramSize: Int?
+  @Option(help: "Bytes of a datagram of HTTP/3, on a network that carries more than usual.")
+  var datagramSize: Int?
   @Option(help: "The server's root certificates; makes the client use TLS.") var roots: String?
   @Option(help: "Which form of the API is used.") var api = Interface.async
   @Flag(help: "Runs async callers on the concurrency pool, not on the client's event loop.") var pool = false
