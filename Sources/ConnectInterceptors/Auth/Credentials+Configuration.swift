@@ -32,6 +32,8 @@ extension Credentials {
     /// ends. The error's message says what to do. Calls of methods that are known not to be the provider's do not fail. A
     /// method is known once a call of it has started this refresh, or has waited for an earlier one.
     public var stallTimeout: Duration
+    /// When a token is read again from its file; nil for tokens that a provider fetches.
+    var rereading: TokenFile.Rereading?
 
     /// A configuration as given; what is left out is as in ``defaults``.
     public init(

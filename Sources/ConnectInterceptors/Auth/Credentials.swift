@@ -30,6 +30,8 @@ private enum RefreshedCredentials: CallContextKey {
 /// `Task { … }`. A call that inherits nothing of the provider's task needs ``CredentialsRefresh/options``, or a method
 /// that ``Configuration/methods`` leaves out.
 ///
+/// A token in a file that another program replaces has ``file(_:for:checkInterval:maximumAge:configuration:clock:logger:)``.
+///
 /// With a ``CredentialStore`` the login survives a restart of the process. Without one it ends with the process.
 ///
 /// When the user changes, call ``invalidate()``, and then ``update(_:)`` if the new token is already known.
@@ -234,17 +236,6 @@ public final class Credentials: Sendable {
     return context
   }
 
-  /// The error of a call for which a user's function has thrown `error`.
-  static func failure(_ error: any Error) -> ConnectError {
-    guard error is CancellationError else { return ConnectError(error, code: .unauthenticated) }
-    // Not `canceled`: the calls that wait were not cancelled.
-    return ConnectError(
-      code: .unauthenticated,
-      message: "the refresh of the credentials was cancelled",
-      exception: error
-    )
-  }
-
   // MARK: Refreshing
 
   /// Whether a refresh is in flight.
@@ -295,7 +286,7 @@ public final class Credentials: Sendable {
         try await CallContext.$current.withValue(context) { try await self.provider(request) }
       )
     } catch {
-      return .failure(Self.failure(error))
+      return .failure(ConnectError(ofRefresh: error))
     }
   }
 
@@ -350,6 +341,22 @@ public final class Credentials: Sendable {
     self.stallTimer.set(timer, for: refresh)
     // The refresh may have ended in between.
     if self.state.withLock({ $0.running?.id != refresh }) { self.stallTimer.cancel(upTo: refresh) }
+  }
+}
+
+extension ConnectError {
+  /// The error of a call for which a user's function has thrown `error`.
+  init(ofRefresh error: any Error) {
+    guard error is CancellationError else {
+      self.init(error, code: .unauthenticated)
+      return
+    }
+    // Not `canceled`: the calls that wait were not cancelled.
+    self.init(
+      code: .unauthenticated,
+      message: "the refresh of the credentials was cancelled",
+      exception: error
+    )
   }
 }
 

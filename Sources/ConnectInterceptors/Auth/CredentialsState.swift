@@ -136,7 +136,10 @@ struct CredentialsState {
     shown: UInt64,
     _ waiter: @escaping Waiter
   ) -> Answer {
-    let isSuspect = running.method != method && !self.ordinaryMethods.contains(method)
+    // Who reads a file makes no calls.
+    let isSuspect =
+      self.configuration.rereading == nil && running.method != method
+      && !self.ordinaryMethods.contains(method)
     let waiting = Waiting(method: method, isSuspect: isSuspect, shown: shown, waiter: waiter)
     guard isSuspect else { return .wait(self.add(waiting), starting: nil) }
     let remaining = running.timeToStall(self.configuration.stallTimeout, now: now)
@@ -160,12 +163,18 @@ struct CredentialsState {
 
   /// The server did not accept a token.
   ///
-  /// - Returns: Whether another attempt would show another token of the same user. False if too many tokens were fetched:
-  ///   then the token is kept, so that one method that refuses every token does not take it from all others.
+  /// - Returns: Whether another attempt would show another token of the same user. False if too many tokens were fetched, or
+  ///   the token was read from its file just now: then the token is kept, so that one method that refuses every token does not
+  ///   take it from all others.
   mutating func refuse(_ generation: UInt64, now: Duration) -> Bool {
     guard !self.isFormer(generation) else { return false }
     guard let held = self.held, held.lease.generation == generation else { return true }
     guard self.running != nil || self.hasRoom(now: now) else { return false }
+    if let rereading = self.configuration.rereading, let expiry = held.expiry,
+      expiry - now > rereading.maximumAge - rereading.pause
+    {
+      return false
+    }
     self.lose(held.lease.token, .refused, isOtherUser: false)
     return true
   }
@@ -198,7 +207,8 @@ struct CredentialsState {
     case .failure(let error):
       if let expiry = self.held?.expiry {
         // Refresh again after half of the remaining lifetime, but not with every call at once.
-        self.held?.refreshTime = now + max((expiry - now) / 2, .seconds(1))
+        let pause = max((expiry - now) / 2, .seconds(1))
+        self.held?.refreshTime = now + (self.configuration.rereading.map { min(pause, $0.interval) } ?? pause)
       }
       return (self.takeWaiters(), .failure(error), id)
     }
@@ -246,7 +256,8 @@ struct CredentialsState {
   ) -> Refresh {
     self.refreshCount += 1
     self.running = Running(id: self.refreshCount, start: now, method: method)
-    self.starts.append(now)
+    // Files may be read at any rate.
+    if self.configuration.rereading == nil { self.starts.append(now) }
     return Refresh(id: self.refreshCount, reason: reason, previous: previous)
   }
 
@@ -280,14 +291,23 @@ struct CredentialsState {
 
   @discardableResult
   private mutating func hold(_ token: AccessToken, now: Duration) -> CredentialsLease {
-    self.tokenCount += 1
-    let lease = CredentialsLease(token, generation: self.tokenCount, self.configuration)
+    let rereading = self.configuration.rereading
+    let lease: CredentialsLease
+    if rereading != nil, let held = self.held, held.lease.token.value == token.value {
+      // Not another token, so that a server that refuses it is not asked again.
+      lease = held.lease
+    } else {
+      self.tokenCount += 1
+      lease = CredentialsLease(token, generation: self.tokenCount, self.configuration)
+    }
     let lifetime = token.lifetime?.clamped
     self.held = Held(
       lease: lease,
       expiry: lifetime.map { now + $0 },
       // A token that lives shorter than the margin would otherwise be fetched again with every call.
-      refreshTime: lifetime.map { now + $0 - min(self.configuration.refreshAhead.clamped, $0 / 2) }
+      refreshTime: lifetime.map {
+        now + (rereading?.interval ?? $0 - min(self.configuration.refreshAhead.clamped, $0 / 2))
+      }
     )
     self.lost = nil
     return lease

@@ -27,7 +27,7 @@ struct Presentation: Sendable {
           let headers = try await signer(toSign, lease.token)
           proceed(.success(self.adding(headers, Set(headers.map(\.name)), of: lease, to: request)))
         } catch {
-          proceed(.failure(Credentials.failure(error)))
+          proceed(.failure(ConnectError(ofRefresh: error)))
         }
       }
     }

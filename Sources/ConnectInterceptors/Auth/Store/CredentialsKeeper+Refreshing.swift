@@ -11,7 +11,7 @@ extension CredentialsKeeper {
         try await self.store.exclusively { try await self.load(refresh, for: credentials) }
       }
     } catch {
-      credentials.finish(refresh, .failure(Credentials.failure(error)), from: .store)
+      credentials.finish(refresh, .failure(ConnectError(ofRefresh: error)), from: .store)
     }
   }
 

@@ -210,7 +210,7 @@ struct PrivateFile: Sendable {
 }
 
 /// A system call, repeated if a signal interrupts it.
-private func uninterrupted(_ call: () -> Int) -> Int {
+func uninterrupted(_ call: () -> Int) -> Int {
   while true {
     let result = call()
     if result >= 0 || errno != EINTR { return result }
@@ -219,7 +219,7 @@ private func uninterrupted(_ call: () -> Int) -> Int {
 
 // Outside of the type, whose functions have the same names.
 
-private func systemRead(_ descriptor: Int32, _ bytes: UnsafeMutableRawPointer?, _ count: Int) -> Int {
+func systemRead(_ descriptor: Int32, _ bytes: UnsafeMutableRawPointer?, _ count: Int) -> Int {
   read(descriptor, bytes, count)
 }
 

@@ -1,0 +1,369 @@
+import Connect
+import ConnectInterceptors
+import ConnectTesting
+import Foundation
+import Glibc
+import Logging
+import LoopbackServer
+import SwiftProtobuf
+import XCTest
+
+/// Tokens in files that others replace.
+final class TokenFileTests: XCTestCase {
+  /// A server in memory that tells which token it was shown, and a client with the token of a file.
+  private struct Scene {
+    let folder: TemporaryFolder
+    let executor = VirtualExecutor()
+    let transport: InMemoryTransport
+    let client: ProtocolClient
+    let log = Observed<[String]>([])
+    /// What the server refuses.
+    let refused = Observed<Set<String>>([])
+    let seen = Observed<[String]>([])
+
+    init(
+      path: String? = nil,
+      host: String = "https://api.test",
+      maximumAge: Duration = .seconds(60),
+      configuration: Credentials.Configuration = .defaults
+    ) throws {
+      self.folder = try TemporaryFolder()
+      self.transport = InMemoryTransport(executor: self.executor)
+      let log = self.log
+      let credentials = Credentials.file(
+        path ?? self.folder.file,
+        for: ["api.test"],
+        maximumAge: maximumAge,
+        configuration: configuration,
+        clock: self.executor.clock,
+        logger: Logger(label: "test") { _ in RecordingHandler(log) }
+      )
+      self.client = ProtocolClient(
+        httpClient: self.transport,
+        config: ProtocolClientConfig(host: host, interceptors: [{ _ in CredentialsInterceptor(credentials) }])
+      )
+      self.transport.onUnary(TestMethods.echo) { [seen, refused] _, context in
+        let token = context.requestHeaders.first("authorization") ?? ""
+        seen.update { $0.append(token) }
+        if refused.value.contains(token) { throw ConnectError(code: .unauthenticated, message: "no") }
+        return .with { $0.payload.text = token }
+      }
+    }
+
+    /// The token that the server was shown.
+    func call() async throws -> String {
+      try await self.client.unary(TestMethods.echo, .init()).get().payload.text
+    }
+
+    /// Time passes, and a call has the file read again if it is due.
+    func callAfter(_ time: Duration) async throws -> String {
+      self.executor.advance(by: time)
+      return try await self.call()
+    }
+
+    /// Calls until the token is another one: the file is read on another thread.
+    func callUntil(_ token: String) async throws -> Bool {
+      for _ in 0..<1000 {
+        if try await self.call() == token { return true }
+        try await Task.sleep(for: .milliseconds(5))
+      }
+      return false
+    }
+
+    func error() async -> ConnectError? {
+      await self.client.unary(TestMethods.echo, .init()).error
+    }
+
+    /// As Kubernetes does: `token` is a link to `..data/token`, and `..data` a link to a folder, which is exchanged.
+    func project(_ token: String, version: Int) throws {
+      let files = FileManager.default
+      let data = "\(self.folder.path)/..version\(version)"
+      try files.createDirectory(atPath: data, withIntermediateDirectories: false)
+      try Data(token.utf8).write(to: URL(filePath: data + "/credentials.json"))
+      try files.createSymbolicLink(
+        atPath: self.folder.path + "/..tmp",
+        withDestinationPath: "..version\(version)"
+      )
+      XCTAssertEqual(rename(self.folder.path + "/..tmp", self.folder.path + "/..data"), 0)
+      if version > 1 {
+        try files.removeItem(atPath: "\(self.folder.path)/..version\(version - 1)")
+      } else {
+        try files.createSymbolicLink(atPath: self.folder.file, withDestinationPath: "..data/credentials.json")
+      }
+    }
+  }
+
+  private struct RecordingHandler: LogHandler {
+    let log: Observed<[String]>
+    var metadata: Logger.Metadata = [:]
+    var logLevel = Logger.Level.trace
+
+    init(_ log: Observed<[String]>) { self.log = log }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+      get { self.metadata[key] }
+      set { self.metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+      self.log.update { $0.append("\(event.level): \(event.message)") }
+    }
+  }
+
+  func testSpaceAroundTheTokenDoesNotCount() async throws {
+    let scene = try Scene()
+    try scene.folder.write(" \n abc.def-_~+/=\r\n\n\t ")
+    let token = try await scene.call()
+    XCTAssertEqual(token, "Bearer abc.def-_~+/=")
+  }
+
+  func testFileIsReadAgainOnlyWhenItIsDue() async throws {
+    let scene = try Scene()
+    try scene.folder.write("one\n")
+    var token = try await scene.call()
+    XCTAssertEqual(token, "Bearer one")
+    try scene.folder.write("two\n")
+    for _ in 0..<9 {
+      token = try await scene.callAfter(.seconds(1))
+      XCTAssertEqual(token, "Bearer one")
+    }
+    scene.executor.advance(by: .seconds(1))
+    let isThere = try await scene.callUntil("Bearer two")
+    XCTAssertTrue(isThere)
+    XCTAssertEqual(scene.log.value, [])
+  }
+
+  func testLongAfterTheLastCallTheFileIsReadFirst() async throws {
+    let scene = try Scene()
+    try scene.folder.write("one")
+    _ = try await scene.call()
+    try scene.folder.write("two")
+    let token = try await scene.callAfter(.seconds(3600))
+    XCTAssertEqual(token, "Bearer two")
+  }
+
+  func testLinksAreExchangedWhileCallsRun() async throws {
+    let scene = try Scene()
+    try scene.project("version 1\n", version: 1)
+    let isOver = Observed(false)
+    let client = scene.client
+    let codes = try await withThrowingTaskGroup(of: Set<Code>.self) { group in
+      for _ in 0..<4 {
+        group.addTask {
+          var codes: Set<Code> = []
+          for _ in 0..<100_000 where !isOver.value {
+            codes.insert(await client.unary(TestMethods.echo, .init()).code)
+          }
+          return codes
+        }
+      }
+      for version in 2...20 {
+        try scene.project("version \(version)\n", version: version)
+        scene.executor.advance(by: .seconds(10))
+        let isThere = try await scene.callUntil("Bearer version \(version)")
+        XCTAssertTrue(isThere)
+      }
+      isOver.update { $0 = true }
+      return try await group.reduce(into: Set<Code>()) { $0.formUnion($1) }
+    }
+    XCTAssertEqual(codes, [.ok])
+    let numbers = scene.seen.value.compactMap { Int($0.dropFirst("Bearer version ".count)) }
+    XCTAssertEqual(numbers.count, scene.seen.value.count)
+    XCTAssertEqual(Set(numbers), Set(1...20))
+    XCTAssertEqual(scene.log.value, [])
+  }
+
+  func testManyCallsWaitForOneRead() async throws {
+    let scene = try Scene()
+    try scene.folder.write("one")
+    let client = scene.client
+    let codes = await withTaskGroup(of: Code.self) { group in
+      for _ in 0..<200 { group.addTask { await client.unary(TestMethods.echo, .init()).code } }
+      return await group.reduce(into: [:]) { $0[$1, default: 0] += 1 }
+    }
+    XCTAssertEqual(codes, [.ok: 200])
+  }
+
+  // MARK: Files that cannot be used
+
+  private func expectError(_ code: Code, _ parts: String..., scene: Scene, line: UInt = #line) async {
+    let error = await scene.error()
+    XCTAssertEqual(error?.code, code, line: line)
+    for part in parts + [scene.folder.path] {
+      XCTAssertEqual(
+        error?.message?.contains(part),
+        true,
+        "\(error?.message ?? "") has no '\(part)'",
+        line: line
+      )
+    }
+    XCTAssertEqual(scene.seen.value, [], line: line)
+  }
+
+  func testMissingFile() async throws {
+    let scene = try Scene()
+    await self.expectError(.unavailable, "No such file", "Check the path", scene: scene)
+    try scene.folder.write("now")
+    // Not read again at once.
+    await self.expectError(.unavailable, "No such file", scene: scene)
+    let token = try await scene.callAfter(.seconds(1))
+    XCTAssertEqual(token, "Bearer now")
+  }
+
+  func testFilesWithoutAToken() async throws {
+    for (text, part) in [
+      ("", "is empty"), (" \n\t\r\n", "is empty"), ("secret\nother", "more than one line"),
+      ("secret\r\nother\n", "more than one line"), ("secret\u{7}", "printable ASCII"),
+      ("secrét", "printable ASCII"),
+      ("secret\0", "printable ASCII"), (String(repeating: "secret", count: 20_000), "more than 65536 bytes"),
+    ] {
+      let scene = try Scene()
+      try scene.folder.write(text)
+      await self.expectError(.unauthenticated, part, scene: scene)
+      let error = await scene.error()
+      XCTAssertEqual(error?.message?.contains("secr"), false)
+    }
+  }
+
+  func testNotUTF8() async throws {
+    let scene = try Scene()
+    try Data([0x61, 0xff, 0xfe]).write(to: URL(filePath: scene.folder.file))
+    await self.expectError(.unauthenticated, "is not UTF-8", scene: scene)
+  }
+
+  func testFoldersPipesAndDevices() async throws {
+    let folder = try Scene()
+    try FileManager.default.createDirectory(atPath: folder.folder.file, withIntermediateDirectories: false)
+    await self.expectError(.unavailable, "not a regular file", scene: folder)
+    let pipe = try Scene()
+    XCTAssertEqual(mkfifo(pipe.folder.file, 0o600), 0)
+    await self.expectError(.unavailable, "not a regular file", scene: pipe)
+    let device = try Scene(path: "/dev/zero")
+    let error = await device.error()
+    XCTAssertEqual(error?.code, .unavailable)
+    XCTAssertEqual(error?.message?.contains("/dev/zero cannot be read: it is not a regular file"), true)
+  }
+
+  func testUnreadableFile() async throws {
+    let scene = try Scene()
+    try scene.folder.write("secret")
+    try FileManager.default.setAttributes([.posixPermissions: 0], ofItemAtPath: scene.folder.file)
+    try XCTSkipIf(geteuid() == 0 && access(scene.folder.file, R_OK) == 0, "root may read all files")
+    await self.expectError(.unavailable, "Permission denied", scene: scene)
+  }
+
+  func testLinkToItself() async throws {
+    let scene = try Scene()
+    try FileManager.default.createSymbolicLink(
+      atPath: scene.folder.file,
+      withDestinationPath: scene.folder.file
+    )
+    await self.expectError(.unavailable, "symbolic links", scene: scene)
+  }
+
+  // MARK: The token before
+
+  func testTokenIsKeptWhileTheFileIsMissing() async throws {
+    let scene = try Scene()
+    try scene.folder.write("one")
+    _ = try await scene.call()
+    try FileManager.default.removeItem(atPath: scene.folder.file)
+    for _ in 0..<5 {
+      let token = try await scene.callAfter(.seconds(11))
+      XCTAssertEqual(token, "Bearer one")
+    }
+    try await scene.executor.wait { !scene.log.value.isEmpty }
+    XCTAssertEqual(scene.log.value.count, 1)
+    XCTAssertEqual(scene.log.value.first?.hasPrefix("warning: the token file \(scene.folder.file)"), true)
+    // As old as it may get.
+    scene.executor.advance(by: .seconds(5))
+    let error = await scene.error()
+    XCTAssertEqual(error?.code, .unavailable)
+    try scene.folder.write("two")
+    let token = try await scene.callAfter(.seconds(1))
+    XCTAssertEqual(token, "Bearer two")
+  }
+
+  func testBrokenFileIsReadAgain() async throws {
+    let scene = try Scene()
+    try scene.folder.write("one")
+    _ = try await scene.call()
+    try scene.folder.write("")
+    let token = try await scene.callAfter(.seconds(10))
+    XCTAssertEqual(token, "Bearer one")
+    try await scene.executor.wait { !scene.log.value.isEmpty }
+    try scene.folder.write("two")
+    scene.executor.advance(by: .seconds(10))
+    let isThere = try await scene.callUntil("Bearer two")
+    XCTAssertTrue(isThere)
+  }
+
+  // MARK: Refusals
+
+  func testRefusalReadsTheFileAtOnce() async throws {
+    let scene = try Scene()
+    try scene.folder.write("one")
+    _ = try await scene.call()
+    try scene.folder.write("two")
+    scene.refused.update { $0 = ["Bearer one"] }
+    let token = try await scene.callAfter(.seconds(2))
+    XCTAssertEqual(token, "Bearer two")
+    XCTAssertEqual(scene.seen.value, ["Bearer one", "Bearer one", "Bearer two"])
+  }
+
+  func testTokenThatWasJustReadIsNotReadAgain() async throws {
+    let scene = try Scene()
+    try scene.folder.write("one")
+    scene.refused.update { $0 = ["Bearer one"] }
+    for _ in 0..<20 {
+      let error = await scene.error()
+      XCTAssertEqual(error?.code, .unauthenticated)
+      XCTAssertEqual(error?.message, "no")
+    }
+    XCTAssertEqual(scene.seen.value.count, 20)
+    // One more attempt each second, and no limit after some of them.
+    for _ in 0..<20 {
+      scene.executor.advance(by: .seconds(1))
+      let error = await scene.error()
+      XCTAssertEqual(error?.message, "no")
+    }
+    XCTAssertEqual(scene.seen.value.count, 60)
+    scene.refused.update { $0 = [] }
+    let token = try await scene.call()
+    XCTAssertEqual(token, "Bearer one")
+  }
+
+  // MARK: Where it goes
+
+  func testOnlyOverTLSUnlessAllowed() async throws {
+    let scene = try Scene(host: "http://api.test")
+    try scene.folder.write("secret")
+    let error = await scene.error()
+    XCTAssertEqual(error?.code, .unauthenticated)
+    XCTAssertEqual(error?.message?.contains("without TLS"), true)
+    XCTAssertEqual(scene.seen.value, [])
+    let allowed = try Scene(host: "http://api.test", configuration: .init(allowsCleartext: true))
+    try allowed.folder.write("token")
+    let token = try await allowed.call()
+    XCTAssertEqual(token, "Bearer token")
+  }
+
+  func testOtherHostsDoNotGetIt() async throws {
+    let scene = try Scene(host: "https://other.test")
+    try scene.folder.write("secret")
+    let token = try await scene.call()
+    XCTAssertEqual(token, "")
+  }
+
+  func testAnotherHeader() async throws {
+    let scene = try Scene(configuration: .init(header: "x-token", scheme: nil))
+    try scene.folder.write("abc")
+    let seen = Observed<[String]>([])
+    scene.transport.onUnary(TestMethods.echo) { _, context in
+      seen.update { $0 += context.requestHeaders["x-token"] }
+      return .init()
+    }
+    _ = try await scene.call()
+    XCTAssertEqual(seen.value, ["abc"])
+  }
+}
