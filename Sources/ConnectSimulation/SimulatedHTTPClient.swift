@@ -5,7 +5,7 @@ internal import Logging
 internal import Synchronization
 
 /// The transport of a client in a ``SimulatedCluster``: real channels, with the cluster's names, network and time.
-public final class SimulatedHTTPClient: HTTPClientInterface {
+public final class SimulatedHTTPClient: HTTPClientInterface, TestDouble {
   private struct Key: Hashable {
     var origin: Origin
     var requiresHTTP2: Bool

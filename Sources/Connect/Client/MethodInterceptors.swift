@@ -12,7 +12,7 @@
 public enum MethodInterceptors: Sendable {
   /// These interceptors, inside the client's interceptors.
   case adding([InterceptorFactory])
-  /// These interceptors instead of the client's interceptors.
+  /// These interceptors instead of the client's interceptors. Those of the process (``ClientSystem``) stay.
   case replacing([InterceptorFactory])
 }
 

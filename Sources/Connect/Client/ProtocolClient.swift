@@ -55,6 +55,10 @@ public final class ProtocolClient: Sendable {
   ///   - httpClient: The transport, which may serve several clients.
   ///   - config: The host and how calls are made. It holds for the client's whole life.
   public init(httpClient: any HTTPClientInterface, config: ProtocolClientConfig) {
+    var config = config
+    let isTestDouble = (httpClient as? any TestDouble)?.isTestDouble ?? false
+    config.processInterceptors =
+      ClientRegistry.current.settings(isTestDouble: isTestDouble)?.interceptors ?? []
     self.config = config
     let identity =
       httpClient.authenticatesClient ? Self.lastIdentity.wrappingAdd(1, ordering: .relaxed).newValue : nil

@@ -9,7 +9,7 @@ public struct ProtocolClientConfig: Sendable {
   public var networkProtocol: NetworkProtocol
   /// The encoding of messages.
   public var codec: any Codec
-  /// Factories of the interceptors of all calls, outermost first.
+  /// Factories of the interceptors of all calls, outermost first. Those of the process (``ClientSystem``) are outside of them.
   public var interceptors: [InterceptorFactory]
   /// Factories of further interceptors of a method's calls, inside those of the client or in their place.
   public var methodInterceptors: (@Sendable (MethodInfo) -> MethodInterceptors)?
@@ -47,6 +47,9 @@ public struct ProtocolClientConfig: Sendable {
   /// Logs what no call's error reports: problems of the client's configuration or of a service config, slow hooks, and
   /// the protocol that was found. By default nothing is logged.
   public var logger: Logger
+  /// Factories of the interceptors of all clients, outside of all others. Set when a client is made, so that a copy of the
+  /// configuration of another client does not have them twice.
+  var processInterceptors: [InterceptorFactory] = []
 
   /// A configuration for calls to `host`. All else has a default: the Connect protocol, protobuf's binary encoding, no
   /// interceptors, no time limit, no GET, no hedging. Requests are not compressed, and responses may be in gzip.
@@ -168,6 +171,7 @@ extension ProtocolClientConfig {
 extension ProtocolClientConfig {
   func mayHaveInterceptors(_ options: CallOptions) -> Bool {
     !self.interceptors.isEmpty || self.methodInterceptors != nil || !options.interceptors.isEmpty
+      || !self.processInterceptors.isEmpty
   }
 
   /// New interceptors for a call, outermost first.
@@ -180,7 +184,10 @@ extension ProtocolClientConfig {
   ) -> [CallHooks.Entry] {
     guard provided != nil || self.mayHaveInterceptors(options) else { return [] }
     var interceptors: [CallHooks.Entry] = []
-    interceptors.reserveCapacity(self.interceptors.count + options.interceptors.count)
+    interceptors.reserveCapacity(
+      self.processInterceptors.count + self.interceptors.count + options.interceptors.count
+    )
+    self.append(self.processInterceptors, to: &interceptors)
     switch provided {
     case nil:
       self.appendOwn(for: method, to: &interceptors)

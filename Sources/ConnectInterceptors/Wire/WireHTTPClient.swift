@@ -55,6 +55,10 @@ public final class WireHTTPClient: HTTPClientInterface {
   }
 }
 
+extension WireHTTPClient: TestDouble {
+  package var isTestDouble: Bool { (self.base as? any TestDouble)?.isTestDouble ?? false }
+}
+
 /// The way to an origin through interceptors.
 private final class WireEndpoint: HTTPEndpoint {
   private let base: any HTTPEndpoint

@@ -64,6 +64,8 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
     logger: Logger? = nil
   ) {
     if configuration.keepsFreedMemory { FreedMemory.keep() }
+    var configuration = configuration
+    configuration.channel.addProcessObserver()
     self.configuration = configuration
     self.proxies = configuration.proxy.settings()
     let looksForHTTP3 = configuration.http3?.isDiscovered == true

@@ -26,7 +26,7 @@ internal import Foundation
 ///
 /// A call is answered by the first unused recorded call with the same method, protocol and messages. If there is none, it
 /// fails with `failed_precondition`; the message shows what was asked, and the nearest recorded call.
-public final class CassetteTransport: HTTPClientInterface {
+public final class CassetteTransport: HTTPClientInterface, TestDouble {
   /// Where calls go.
   public enum Mode: String, Sendable, Hashable, CaseIterable {
     /// All calls are answered from the cassette.

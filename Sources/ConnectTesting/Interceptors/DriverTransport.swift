@@ -2,7 +2,7 @@ internal import Connect
 internal import NIOCore
 
 /// The transport of a driver's call. It takes no notice of requests, and the driver sends the responses.
-final class DriverTransport: HTTPClientInterface, HTTPEndpoint {
+final class DriverTransport: HTTPClientInterface, HTTPEndpoint, TestDouble {
   typealias Start = @Sendable (any HTTPStreamHandler) -> any HTTPStream
 
   let executor: any CallExecutor

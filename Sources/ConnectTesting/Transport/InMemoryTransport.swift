@@ -23,7 +23,7 @@ internal import Synchronization
 /// `unimplemented`, and its name in the message.
 ///
 /// Handlers run on the call's executor, one at a time between their suspensions; they must not block.
-public final class InMemoryTransport: HTTPClientInterface {
+public final class InMemoryTransport: HTTPClientInterface, TestDouble {
   /// Answers a request in any way that HTTP allows.
   public typealias RawHandler = @Sendable (any ServerExchange) async throws -> Void
 
