@@ -24,6 +24,7 @@ let package = Package(
     .library(name: "ConnectNIO", targets: ["ConnectNIO"]),
     .library(name: "ConnectInterceptors", targets: ["ConnectInterceptors"]),
     .library(name: "ConnectChannels", targets: ["ConnectChannels"]),
+    .library(name: "ConnectConfiguration", targets: ["ConnectConfiguration"]),
     .library(name: "ConnectHTTP3", targets: ["ConnectHTTP3"]),
     .library(name: "ConnectLifecycle", targets: ["ConnectLifecycle"]),
     .library(name: "ConnectTesting", targets: ["ConnectTesting"]),
@@ -36,11 +37,13 @@ let package = Package(
     .library(name: "ConnectReflection", targets: ["ConnectReflection"]),
     .library(name: "ConnectSwiftCompatibility", targets: ["ConnectSwiftCompatibility"]),
   ],
-  // Each needs a Debian package more: libbrotli-dev, libzstd-dev, libsnappy-dev.
+  // Each but the last needs a Debian package more: libbrotli-dev, libzstd-dev, libsnappy-dev.
   traits: [
     .trait(name: "Brotli", description: "BrotliCompressionPool, on libbrotli"),
     .trait(name: "Zstd", description: "ZstdCompressionPool, on libzstd"),
     .trait(name: "Snappy", description: "SnappyCompressionPool, on libsnappy"),
+    // So that nobody else resolves swift-configuration.
+    .trait(name: "Configuration", description: "Settings from swift-configuration, in ConnectConfiguration"),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
@@ -53,6 +56,8 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
     .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    // Of the trait Configuration. Without its own traits, but for JSON.
+    .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
     // Of the command line.
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
     .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
@@ -163,6 +168,20 @@ let package = Package(
       dependencies: [
         "ConnectNIO",
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .target(
+      name: "ConnectConfiguration",
+      dependencies: [
+        "Connect",
+        "ConnectChannels",
+        "ConnectNIO",
+        .product(
+          name: "Configuration",
+          package: "swift-configuration",
+          condition: .when(traits: ["Configuration"])
+        ),
       ],
       swiftSettings: swiftSettings
     ),
@@ -480,6 +499,21 @@ let package = Package(
       name: "CQUICPeer",
       dependencies: ["CGnuTLS", "CNghttp3", "CNgtcp2"],
       path: "Tests/CQUICPeer"
+    ),
+    .testTarget(
+      name: "ConnectConfigurationTests",
+      dependencies: [
+        "Connect",
+        "ConnectChannels",
+        "ConnectConfiguration",
+        "ConnectNIO",
+        .product(
+          name: "Configuration",
+          package: "swift-configuration",
+          condition: .when(traits: ["Configuration"])
+        ),
+      ],
+      swiftSettings: swiftSettings
     ),
     .testTarget(
       name: "ConnectTestingTests",

@@ -1,0 +1,72 @@
+#if Configuration
+public import Configuration
+public import Connect
+
+extension ClientSettings {
+  /// Settings that a reader finds below a key. <doc:ConnectConfiguration> has the list of all settings.
+  ///
+  /// ```swift
+  /// let reader = ConfigReader(providers: [
+  ///   EnvironmentVariablesProvider(),
+  ///   try await FileProvider<JSONSnapshot>(filePath: "/etc/orders.json"),
+  /// ])
+  /// let settings = try await ClientSettings(
+  ///   from: reader,
+  ///   under: "orders.client",
+  ///   listing: [.environment(), try .json(file: "/etc/orders.json")]
+  /// )
+  /// ```
+  ///
+  /// Each setting is read once. The first provider that has it wins.
+  ///
+  /// - Parameters:
+  ///   - reader: Where the settings are.
+  ///   - prefix: The key below which they are. If the reader has a scope, below that; then `listing` tells of names in that
+  ///     scope only if they are ``SettingNames/keys(_:)`` without it.
+  ///   - names: The names of all that the providers have, where they can tell. Without it, a setting that does not exist is
+  ///     not noticed.
+  ///   - defaults: What is not set: interceptors, for example. By default without a host, so that the settings must have one.
+  /// - Throws: `ConnectError` with `failed_precondition`. Its message names all keys with problems: settings that do not exist,
+  ///   are missing, or are not what they have to be. It has no values, as these may be secrets.
+  public init(
+    from reader: ConfigReader,
+    under prefix: ConfigKey,
+    listing names: [SettingNames] = [],
+    defaults: ClientSettings = ClientSettings()
+  ) async throws(ConnectError) {
+    let scope = reader.scoped(to: prefix)
+    var values: [String: SettingValue] = [:]
+    var illTyped: Set<String> = []
+    for setting in Setting.all {
+      do {
+        values[setting.key] = try await scope.value(of: setting)
+      } catch {
+        // The error may have the value, so it is not told.
+        illTyped.insert(setting.key)
+      }
+    }
+    try self.init(
+      values: values,
+      illTyped: illTyped,
+      under: prefix.components,
+      listing: names,
+      defaults: defaults
+    )
+  }
+}
+
+extension ConfigReader {
+  /// The value of a setting; nil if there is none.
+  fileprivate func value(of setting: Setting) async throws -> SettingValue? {
+    let key = ConfigKey(setting.key)
+    let isSecret = setting.isSecret
+    return switch setting.kind {
+    case .text: try await self.fetchString(forKey: key, isSecret: isSecret).map { .text($0) }
+    case .integer: try await self.fetchInt(forKey: key, isSecret: isSecret).map { .integer($0) }
+    case .number: try await self.fetchDouble(forKey: key, isSecret: isSecret).map { .number($0) }
+    case .flag: try await self.fetchBool(forKey: key, isSecret: isSecret).map { .flag($0) }
+    case .list: try await self.fetchStringArray(forKey: key, isSecret: isSecret).map { .list($0) }
+    }
+  }
+}
+#endif
