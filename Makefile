@@ -56,14 +56,14 @@ test-threads: setup venv check-generated ## Run all tests under thread sanitizer
 	@TSAN_OPTIONS="suppressions=$(CURDIR)/Tests/ThreadSanitizer/suppressions.txt history_size=4 $$TSAN_OPTIONS" \
 		swift test --skip-build $(tsan) --skip FreedMemoryTests
 
-traits = --traits Brotli,Zstd,Snappy --scratch-path .build-traits
+traits = --traits Brotli,Zstd,Snappy,Configuration --scratch-path .build-traits
 
 .PHONY: test-traits
-test-traits: ## Run the tests of compression with the encodings of all package traits (many minutes)
+test-traits: ## Run the tests of compression and of settings with all package traits (many minutes)
 	@.ci/setup traits
 	@echo "Building the tests with all traits (the first build takes some minutes)"
 	@.ci/build --build-tests $(traits)
-	@swift test --skip-build $(traits) --disable-swift-testing --filter 'ConnectTests\..*Compression'
+	@swift test --skip-build $(traits) --disable-swift-testing --filter 'ConnectTests\..*Compression|ConnectConfigurationTests'
 
 .PHONY: fuzz
 fuzz: setup ## Feed a million damaged inputs to the decoders, under address sanitizer

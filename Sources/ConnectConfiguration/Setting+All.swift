@@ -65,13 +65,13 @@ extension Setting {
       "http.version",
       ["automatic": NIOHTTPClient.Configuration.HTTPVersion.automatic, "1.1": .http1Only, "2": .http2Only]
     ) { $1.settings.transport.version = $0 },
-    .integer("limits.http1Connections", 1...(.max)) {
+    .integer("connections.http1", 1...(.max)) {
       $1.settings.transport.limits.http1ConnectionsPerAddress = $0
     },
-    .integer("limits.http2Connections", 1...(.max)) {
+    .integer("connections.http2", 1...(.max)) {
       $1.settings.transport.limits.http2ConnectionsPerAddress = $0
     },
-    .integer("limits.waitingCalls", 0...(.max)) { $1.settings.transport.limits.waitingCalls = $0 },
+    .integer("connections.waitingCalls", 0...(.max)) { $1.settings.transport.limits.waitingCalls = $0 },
     .duration("timeouts.connect", atLeast: .milliseconds(1)) { $1.settings.transport.timeouts.connect = $0 },
     .duration("timeouts.idle", atLeast: .milliseconds(1)) { $1.settings.transport.timeouts.idle = $0 },
     .optionalDuration("timeouts.unacknowledged", atLeast: .milliseconds(1)) {
@@ -126,8 +126,8 @@ extension Setting {
       do throws(ServiceConfigError) {
         draft.settings.transport.channel.serviceConfig = try ServiceConfig(json: json)
       } catch {
-        // The problem says what was expected, the path where.
-        throw Refusal(reason: error.path)
+        // What is wrong there may have values in it.
+        throw Refusal(reason: error.path.isEmpty ? nil : "look at \(error.path)")
       }
     },
     .duration("channel.idleTimeout", atLeast: .milliseconds(1)) {

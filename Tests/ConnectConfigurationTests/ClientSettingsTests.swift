@@ -68,9 +68,9 @@ final class ClientSettingsTests: XCTestCase {
 
   func testTransport() throws {
     let settings = try self.settings([
-      "http.version": .text("2"), "limits.http1Connections": .integer(7),
-      "limits.http2Connections": .integer(2),
-      "limits.waitingCalls": .integer(0), "timeouts.connect": .text("5s"), "timeouts.idle": .text("2m"),
+      "http.version": .text("2"), "connections.http1": .integer(7),
+      "connections.http2": .integer(2),
+      "connections.waitingCalls": .integer(0), "timeouts.connect": .text("5s"), "timeouts.idle": .text("2m"),
       "timeouts.unacknowledged": .text("none"), "keepalive.interval": .text("30s"),
       "keepalive.timeout": .text("5s"), "keepalive.withoutCalls": .flag(true), "eventLoops": .integer(2),
       "proxy.url": .text("http://ada:secret@proxy.test:3128"), "tls.trustRoots": .text("/ca.pem"),
@@ -167,7 +167,7 @@ final class ClientSettingsTests: XCTestCase {
       ("compression.requests", .text("lzma"), "gzip, deflate"),
       ("compression.responses", .list(["gzip", "gzip"]), "a list of gzip"),
       ("http.version", .text("3"), "automatic, 1.1 or 2"),
-      ("limits.http2Connections", .integer(0), "at least 1"),
+      ("connections.http2", .integer(0), "at least 1"),
       ("keepalive.interval", .text("1s"), "at least 10"), ("eventLoops", .integer(0), "at least 1"),
       ("proxy.url", .text("ftp://secret"), "socks5://"), ("tls.trustRoots", .text(""), "a PEM file"),
       ("tls.minimumVersion", .text("1.1"), "1.2 or 1.3"),

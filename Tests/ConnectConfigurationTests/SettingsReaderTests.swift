@@ -1,6 +1,7 @@
 #if Configuration
 import Configuration
 import Connect
+import ConnectChannels
 import ConnectConfiguration
 import ConnectNIO
 import Foundation
@@ -25,6 +26,14 @@ final class SettingsReaderTests: XCTestCase {
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     self.addTeardownBlock { try? FileManager.default.removeItem(at: folder) }
     return folder
+  }
+
+  /// The provider of a JSON file.
+  private static func provider(_ file: URL) async throws -> FileProvider<JSONSnapshot> {
+    let path = ConfigValue(.string(file.path()), isSecret: false)
+    return try await FileProvider(
+      config: ConfigReader(provider: InMemoryProvider(values: ["filePath": path]))
+    )
   }
 
   /// Values that all settings take, by key.
@@ -121,7 +130,7 @@ final class SettingsReaderTests: XCTestCase {
     let variables = ["ORDERS_CLIENT_TIMEOUT": "1s", "ORDERS_CLIENT_EVENT_LOOPS": "3"]
     let reader = ConfigReader(providers: [
       EnvironmentVariablesProvider(environmentVariables: variables),
-      try await FileProvider<JSONSnapshot>(filePath: .init(file.path())),
+      try await Self.provider(file),
     ])
     let settings = try await ClientSettings(
       from: reader,
@@ -143,7 +152,7 @@ final class SettingsReaderTests: XCTestCase {
       """
     try Data(json.utf8).write(to: file)
     let problem = await self.problem {
-      let reader = ConfigReader(provider: try await FileProvider<JSONSnapshot>(filePath: .init(file.path())))
+      let reader = ConfigReader(provider: try await Self.provider(file))
       return try await ClientSettings(from: reader, under: "orders", listing: [try .json(file: file.path())])
     }
     for part in [
