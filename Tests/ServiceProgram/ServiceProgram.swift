@@ -9,15 +9,19 @@ import UnixSignals
 
 /// Makes one unary call to a path, through the proxy of the environment, and prints what came of it, and `ended` at last.
 /// Ends after the call; with `--until-signal` after SIGTERM, and says `stopping` to standard error when that has come. With
-/// `--late`, see ``LateCalls``.
+/// `--late`, see ``LateCalls``; with `--bootstrap`, see ``Bootstrap``.
 ///
-///     ServiceProgram HOST PATH [--until-signal | --late]
+///     ServiceProgram HOST PATH [--until-signal | --late | --bootstrap]
 @main
 struct ServiceProgram {
   static func main() async throws {
     let arguments = CommandLine.arguments
     if arguments.count > 3, arguments[3] == "--late" {
       try await LateCalls.run(host: arguments[1], path: arguments[2])
+      return
+    }
+    if arguments.count > 3, arguments[3] == "--bootstrap" {
+      try await Bootstrap.run(host: arguments[1], path: arguments[2])
       return
     }
     let httpClient = NIOHTTPClient(configuration: .init(proxy: .environment))

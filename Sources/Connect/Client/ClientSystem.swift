@@ -1,7 +1,7 @@
 /// What all clients of a process have, besides their own configurations: set once, before the first client is made.
 ///
 /// ```swift
-/// try ClientSystem.bootstrap(interceptors: [{ _ in AuditInterceptor() }])
+/// try ClientSystem.bootstrap(interceptors: [{ MyInterceptor(config: $0) }])
 /// ```
 ///
 /// For the main program, which decides what is logged and measured in all of its libraries. A library configures its own clients

@@ -4,11 +4,11 @@ extension ClientSystem {
   /// Gives interceptors to all clients of the process, and an observer to all of their channels.
   ///
   /// ```swift
-  /// try ClientSystem.bootstrap(interceptors: [], channelObserver: MyObserver())
+  /// try ClientSystem.bootstrap(interceptors: [], channelObserver: ChannelMetrics())
   /// ```
   ///
   /// Each `NIOHTTPClient` has the observer, besides that of its own configuration (``ChannelConfiguration/observer``), which
-  /// hears of each event first. For all else, see ``ClientSystem/bootstrap(interceptors:includingTestDoubles:)``. Test doubles have
+  /// hears of each event first. For all else, see `ClientSystem` of `Connect`. Test doubles have
   /// the interceptors if the program asks for it, but never the observer.
   ///
   /// - Parameters:

@@ -45,6 +45,10 @@ extension DocComments {
     _ = options
   }
 
+  private func ClientSystem_Channels_1() async throws {
+    try ClientSystem.bootstrap(interceptors: [], channelObserver: ChannelMetrics())
+  }
+
   private func NameResolver_1() async throws {
     let resolver = PushResolver()
     resolver.update([Endpoint("10.0.0.1:8080"), Endpoint("10.0.0.2:8080")].compactMap { $0 })

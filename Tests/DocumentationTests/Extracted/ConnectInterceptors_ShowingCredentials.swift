@@ -25,6 +25,16 @@ private func ConnectInterceptors_ShowingCredentials_1() async throws {
 }
 
 private func ConnectInterceptors_ShowingCredentials_2() async throws {
+  let credentials = Credentials.file("/var/run/secrets/tokens/orders", for: ["orders.example.com"])
+  let config = ProtocolClientConfig(
+    host: "https://orders.example.com",
+    interceptors: [{ _ in CredentialsInterceptor(credentials) }]
+  )
+  _ = credentials
+  _ = config
+}
+
+private func ConnectInterceptors_ShowingCredentials_3() async throws {
   let renew: @Sendable (String?) async throws -> Renewed = given()
   let store = FileCredentialStore(path: "/home/ada/.config/tool/credentials.json")
   let credentials = Credentials(for: ["api.example.com"], store: store) { refresh in

@@ -15,6 +15,16 @@ import ServiceLifecycle
 import XCTest
 
 extension DocComments {
+  private func Credentials_File_1() async throws {
+    let credentials = Credentials.file("/var/run/secrets/tokens/api", for: ["api.example.com"])
+    let config = ProtocolClientConfig(
+      host: "https://api.example.com",
+      interceptors: [{ _ in CredentialsInterceptor(credentials) }]
+    )
+    _ = credentials
+    _ = config
+  }
+
   private func Credentials_1() async throws {
     let credentials = Credentials(for: ["api.example.com"]) { refresh in
       let response = try await login.getToken(.with { $0.clientID = id })

@@ -21,6 +21,10 @@ extension DocComments {
     }
   }
 
+  private func ClientSystem_1() async throws {
+    try ClientSystem.bootstrap(interceptors: [{ MyInterceptor(config: $0) }])
+  }
+
   private func InterceptorProvider_1() async throws {
     struct AuditProvider: InterceptorProvider {
       func interceptors<Input, Output>(
