@@ -100,7 +100,10 @@ final class TokenFile: Sendable {
   private static func bytes(of path: String) throws(ConnectError) -> [UInt8] {
     guard !path.utf8.contains(0) else { throw self.unreadable(path, "its path has a zero byte") }
     // Follows symbolic links, by which Kubernetes exchanges files. Does not wait for the other end of a named pipe.
-    let descriptor = Int32(uninterrupted { Int(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) })
+    let flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK
+    var descriptor = Int32(uninterrupted { Int(open(path, flags)) })
+    // A link was followed to a folder that was then removed, perhaps.
+    if descriptor < 0, errno == ENOENT { descriptor = Int32(uninterrupted { Int(open(path, flags)) }) }
     guard descriptor >= 0 else { throw self.unreadable(path, self.reason(errno)) }
     defer { close(descriptor) }
     var status = stat()

@@ -1,10 +1,12 @@
 import Connect
 import ConnectInterceptors
+import ConnectNIO
 import ConnectTesting
 import Foundation
 import Glibc
 import Logging
 import LoopbackServer
+import NIOCore
 import SwiftProtobuf
 import XCTest
 
@@ -145,6 +147,8 @@ final class TokenFileTests: XCTestCase {
   func testLinksAreExchangedWhileCallsRun() async throws {
     let scene = try Scene()
     try scene.project("version 1\n", version: 1)
+    let first = try await scene.call()
+    XCTAssertEqual(first, "Bearer version 1")
     let isOver = Observed(false)
     let client = scene.client
     let codes = try await withThrowingTaskGroup(of: Set<Code>.self) { group in
@@ -252,6 +256,14 @@ final class TokenFileTests: XCTestCase {
     await self.expectError(.unavailable, "Permission denied", scene: scene)
   }
 
+  /// A file that can be opened, and then not be read.
+  func testFailingReads() async throws {
+    let scene = try Scene(path: "/proc/self/mem")
+    let error = await scene.error()
+    XCTAssertEqual(error?.code, .unavailable)
+    XCTAssertEqual(error?.message?.contains("/proc/self/mem cannot be read: Input/output error"), true)
+  }
+
   func testLinkToItself() async throws {
     let scene = try Scene()
     try FileManager.default.createSymbolicLink(
@@ -346,6 +358,50 @@ final class TokenFileTests: XCTestCase {
     try allowed.folder.write("token")
     let token = try await allowed.call()
     XCTAssertEqual(token, "Bearer token")
+  }
+
+  /// Against a server over TLS, in real time.
+  func testServerSeesTheNewToken() async throws {
+    let certificates = try await TestCertificates.make()
+    let server = try await LoopbackServer.start(.tls(certificates))
+    server.onRaw("/token") { request, responder in
+      _ = try await request.body()
+      let token = request.record.headers.first("authorization") ?? ""
+      let message =
+        try Connect_Test_V1_EchoResponse.with { $0.payload.text = token }.serializedBytes() as [UInt8]
+      try await responder.respond(
+        headers: ["content-type": "application/proto"],
+        body: ByteBuffer(bytes: message)
+      )
+    }
+    var configuration = NIOHTTPClient.Configuration.defaults
+    configuration.tls.trustRoots = .pemBytes(Array(certificates.authorityPEM.utf8))
+    let httpClient = NIOHTTPClient(configuration: configuration)
+    let folder = try TemporaryFolder()
+    let credentials = Credentials.file(folder.file, for: ["localhost"], checkInterval: .milliseconds(10))
+    let client = ProtocolClient(
+      httpClient: httpClient,
+      config: ProtocolClientConfig(
+        host: server.url,
+        interceptors: [{ _ in CredentialsInterceptor(credentials) }],
+        timeout: .seconds(60)
+      )
+    )
+    let method = MethodSpec<Connect_Test_V1_EchoRequest, Connect_Test_V1_EchoResponse>(
+      path: "/token",
+      streamType: .unary
+    )
+    for token in ["one", "two"] {
+      try folder.write("\(token)\n")
+      var seen = ""
+      for _ in 0..<1000 where seen != "Bearer \(token)" {
+        seen = try await client.unary(method, .init()).get().payload.text
+        try await Task.sleep(for: .milliseconds(5))
+      }
+      XCTAssertEqual(seen, "Bearer \(token)")
+    }
+    await httpClient.shutdown()
+    await server.stop()
   }
 
   func testOtherHostsDoNotGetIt() async throws {
