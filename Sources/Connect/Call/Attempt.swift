@@ -15,46 +15,6 @@ final class Attempt: HTTPStreamHandler {
     case messages
   }
 
-  /// What a call has had of transparent retries.
-  struct TransparentRetries {
-    /// Whether the call has used its transparent retry. Hedges have their own.
-    var isUsed = false
-    /// How often the call was sent again without using its transparent retry.
-    var freeCount = 0
-  }
-
-  /// Allows to send a request again, once, if the server certainly did not process it.
-  enum TransparentRetry {
-    /// The retry of the call, which all attempts except hedges share.
-    case ofCall
-    /// The retry of a hedge.
-    case own
-    /// A hedge has used its retry.
-    case used
-
-    /// How often a call is sent again without using its transparent retry. Servers that renew connections make that necessary
-    /// a few times, with many calls in flight.
-    private static let freeRetries = 100
-
-    /// - Returns: Whether the request may be sent again after `failure`.
-    mutating func take(from attempts: Attempts, after failure: HTTPStreamFailure) -> Bool {
-      if failure.keepsTransparentRetry, attempts.transparentRetries.freeCount < Self.freeRetries {
-        attempts.transparentRetries.freeCount += 1
-        return true
-      }
-      switch self {
-      case .ofCall:
-        defer { attempts.transparentRetries.isUsed = true }
-        return !attempts.transparentRetries.isUsed
-      case .own:
-        self = .used
-        return true
-      case .used:
-        return false
-      }
-    }
-  }
-
   /// What went to the network and came from there, and whether it may go there again.
   struct Traffic {
     var transparentRetry: TransparentRetry
@@ -65,6 +25,9 @@ final class Attempt: HTTPStreamHandler {
     var responseBodyBytes = 0
     /// The remote address of the connection; nil unless call hooks need it.
     var remoteAddress: String?
+
+    /// Whether request messages can be written without piling up.
+    var hasRoom: Bool { self.unwrittenBytes < SentRequest.maximumBytes }
 
     /// The attempt's summary for call hooks; nil if nothing went to the network.
     func summary(_ head: HTTPResponseHead?) -> CallOutcome.Exchange? {
@@ -100,6 +63,8 @@ final class Attempt: HTTPStreamHandler {
   private(set) var sent: SentRequest?
   private(set) var traffic: Traffic
 
+  /// Tells interceptors what happens to the attempt; nil if none observes attempts.
+  private let watch: AttemptWatch?
   /// Nil if no hook wants metrics, or once the hooks have received them.
   private var meter: AttemptMeter?
 
@@ -121,6 +86,9 @@ final class Attempt: HTTPStreamHandler {
     self.traffic = Traffic(
       transparentRetry: replaced?.traffic.transparentRetry ?? (isHedge ? .own : .ofCall)
     )
+    self.watch =
+      attempts.observers == nil
+      ? nil : AttemptWatch.make(attempts, plan, isHedge: isHedge, isReplacement: replaced != nil)
     if let meter = replaced?.meter.take() {
       self.meter = meter
     } else if !attempts.metricsHooks.isEmpty {
@@ -192,13 +160,15 @@ final class Attempt: HTTPStreamHandler {
     self.traffic.requestBodyBytes = head.body.completeSize
     self.traffic.remoteAddress = nil
     if let meter = self.meter { meter.willStart(head) }
+    if let watch = self.watch {
+      watch.start(sending: self.traffic.requestBodyBytes, self.call)
+      // An observer may have ended the call.
+      guard !self.isOver else { return }
+    }
     // An endpoint tells the handler nothing before it has returned.
     self.stream = endpoint.startStream(head, handler: self)
     self.sent = SentRequest(consume head, given: given)
   }
-
-  /// Whether request messages can be sent without piling up.
-  var hasRoom: Bool { self.traffic.unwrittenBytes < SentRequest.maximumBytes || self.phase == .ended }
 
   /// Whether the response has ended, so that sending more is of no use.
   var isOver: Bool { self.phase != .running }
@@ -237,6 +207,7 @@ final class Attempt: HTTPStreamHandler {
     }
     self.traffic.unwrittenBytes += bytes.readableBytes
     self.traffic.requestBodyBytes += bytes.readableBytes
+    if let watch = self.watch { watch.didSend(bytes.readableBytes) }
     self.stream?.write(bytes)
   }
 
@@ -249,8 +220,11 @@ final class Attempt: HTTPStreamHandler {
     if result.isEnd, self.response.hasChangedText {
       self.response.noteReceivedText(in: self.plan.environment.logger, self.plan.info)
     }
-    guard result.isFailure, case .end(let error?, let trailers) = result else { return result }
-    return self.named(error).map { .end($0, trailers: trailers) }
+    guard result.isFailure, case .end(let error?, let trailers) = result else {
+      return result.isEnd && !self.watch.end(.ok, self.call) ? nil : result
+    }
+    guard let error = self.named(error), self.watch.end(error.code, self.call) else { return nil }
+    return .end(error, trailers: trailers)
   }
 
   /// An error of the transport or the decoder, with the name of the request; nil if the call is over.
@@ -276,28 +250,34 @@ final class Attempt: HTTPStreamHandler {
     if case .failure(let error) = single.result {
       guard let error = self.named(error) else { return nil }
       single.result = .failure(error)
+      let isFailure = !self.response.isNotModified(for: self.request)
+      return self.watch.end(isFailure ? error.code : .ok, self.call) ? single : nil
     }
-    return single
+    return self.watch.end(.ok, self.call) ? single : nil
   }
 
   // MARK: End
 
   /// Abandons the attempt on the wire. It delivers no further results.
   ///
-  /// - Parameter isReplaced: Whether another attempt replaces this one.
-  func cancel(isReplaced: Bool = false) {
+  /// - Parameter cause: Why another attempt replaces this one; nil if none does.
+  func cancel(replacedAfter cause: ConnectError? = nil) {
     let wasRunning = self.phase == .running
     self.phase = .cancelled
-    guard wasRunning else { return }
-    if let remaining = self.plan.remainingTime, remaining <= .zero {
-      self.stream?.expire()
-    } else {
-      self.stream?.cancel()
+    if wasRunning {
+      if self.plan.remainingTime.isUsedUp { self.stream?.expire() } else { self.stream?.cancel() }
+      self.stream = nil
     }
-    self.stream = nil
-    // Metrics hooks run later: a hook that ends the call would otherwise re-enter the caller of this function.
-    guard !isReplaced else { return }
-    self.meter.take()?.finishLater(self.traffic, self.attempts, self.call)
+    if let cause {
+      _ = self.watch.end(cause.code, self.call)
+      return
+    }
+    // Hooks run later: a hook that ends the call would otherwise re-enter the caller of this function.
+    if let watch = self.watch {
+      let code: Code = self.plan.remainingTime.isUsedUp ? .deadlineExceeded : .canceled
+      watch.endLater(code, self.attempts, self.call)
+    }
+    if wasRunning { self.meter.take()?.finishLater(self.traffic, self.attempts, self.call) }
   }
 
   /// Ends the attempt with an error that did not come from the transport.
@@ -314,6 +294,7 @@ final class Attempt: HTTPStreamHandler {
   private func endOnWire() {
     self.phase = .ended
     self.stream = nil
+    if let watch = self.watch { watch.didEndOnWire(self.call) }
     self.meter.take()?.finish(self.traffic, self.call)
     if self.phase == .ended { self.call.pump() }
   }
@@ -346,6 +327,7 @@ final class Attempt: HTTPStreamHandler {
     }
     self.sent = nil
     if let meter = self.meter { meter.didReceive(head, self.call) }
+    if let watch = self.watch { watch.didReceive(head) }
     self.response.receive(head)
     if !self.response.awaitsEnd() { self.attempts.hasResults(self, self.call) }
   }
@@ -354,6 +336,7 @@ final class Attempt: HTTPStreamHandler {
     self.call.executor.assertIsCurrent()
     guard !self.isOver else { return }
     self.traffic.responseBodyBytes += bytes.readableBytes
+    if let watch = self.watch { watch.didReceive(bytes) }
     self.response.receive(bytes)
     if self.response.awaitsEnd() {
       self.response.consumeAll(from: self.stream)
@@ -387,6 +370,7 @@ final class Attempt: HTTPStreamHandler {
       retry.take(from: self.attempts, after: failure)
     {
       self.traffic.transparentRetry = retry
+      guard self.watch.end(failure.error.code, self.call) else { return }
       // What a server did not take as early data must not be sent as early data again (RFC 8470, section 5.2).
       sent.head.hasNoSideEffects = false
       if self.start(.sent(sent)) { self.call.pump() }

@@ -26,7 +26,10 @@ final class Attempts {
 
   /// The hooks for metrics, outermost first.
   var metricsHooks: [MetricsReport.Hook] = []
-  /// Abandoned attempts whose metrics hooks have not run yet. The call's end is reported after these hooks.
+  /// The interceptors that observe attempts; nil if there are none.
+  var observers: AttemptObservers?
+  /// Abandoned attempts whose metrics hooks, or whose observers, have not run yet. The call's end is reported after
+  /// these.
   var pendingMetrics = 0
   /// How many attempts went to the network.
   private var sentCount = 0
@@ -185,6 +188,7 @@ final class Attempts {
     }
     self.drop()
     self.metricsHooks = []
+    if self.observers != nil { self.observers = nil }
   }
 
   // MARK: What hooks are told

@@ -262,7 +262,7 @@ final class Call: Cancellable, @unchecked Sendable {
   /// Ends the call with `deadline_exceeded` if the deadline has passed and the timer has not fired yet. Errors of the
   /// peer then no longer count.
   func endIfDeadlineHasPassed() -> Bool {
-    guard let remaining = self.attempts.plan.remainingTime, remaining <= .zero else { return false }
+    guard self.attempts.plan.remainingTime.isUsedUp else { return false }
     self.terminate(with: HookHolders.deadlineExceeded(self))
     return true
   }

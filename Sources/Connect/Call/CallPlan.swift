@@ -172,3 +172,9 @@ final class CallPlan: Sendable {
     return policy
   }
 }
+
+extension Duration? {
+  /// Whether no time is left; false without a limit.
+  @inline(__always)
+  var isUsedUp: Bool { if let self { self <= .zero } else { false } }
+}

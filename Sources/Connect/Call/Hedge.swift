@@ -97,7 +97,7 @@ final class Hedge {
       if case .failure(let failure) = response.result, !attempt.response.isNotModified(for: attempt.request) {
         error = failure
       }
-      if !self.goesOn(after: error, call) { return (response, attempt) }
+      if !self.goesOn(after: error, call) { return call.isOver ? nil : (response, attempt) }
     }
     return nil
   }

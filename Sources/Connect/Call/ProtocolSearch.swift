@@ -52,7 +52,9 @@ final class ProtocolSearch {
       return false
     }
     self.plan = attempt.plan.over(next)
-    attempt.cancel(isReplaced: true)
+    attempt.cancel(replacedAfter: error)
+    // An observer of attempts may have ended the call.
+    guard !call.isOver else { return true }
     attempts.start(self.translated(attempt.request), .given(sent), call, replacing: attempt)
     call.pump()
     return true

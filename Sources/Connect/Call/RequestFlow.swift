@@ -27,7 +27,9 @@ struct RequestFlow {
   private func hasRoom(at index: Int) -> Bool {
     // A unary call has one part, for which there is always room.
     if self.order.isUnary || self.order.isCut(at: index) { return true }
-    guard index < self.stages.count else { return self.inside.running?.hasRoom ?? true }
+    guard index < self.stages.count else {
+      return self.inside.running.map { $0.traffic.hasRoom || $0.isOver } ?? true
+    }
     if index == self.order.codec { return self.order.bytes?.isBusy != true && self.hasRoom(at: index + 1) }
     return self.stages[index].hasRoomForRequest(at: index, in: self.order)
   }

@@ -22,6 +22,13 @@ struct StageBuilder: MethodVisitor {
     stages.finish(self.pipeline, self.attempts)
   }
 
+  @inline(never)
+  private func add(_ function: @escaping AttemptFunction, of interceptor: any Interceptor.Type) {
+    let observers = self.attempts.observers ?? AttemptObservers(self.attempts.plan.inheritance)
+    observers.add(function, of: interceptor)
+    self.attempts.observers = observers
+  }
+
   // MARK: Unary calls
 
   @inline(__always)
@@ -52,6 +59,7 @@ struct StageBuilder: MethodVisitor {
     let bytes = interceptor.unaryFunction()
     let (messageKinds, byteKinds, placement) = (messages.kinds, bytes.kinds, bytes.placement)
     stages.add(bytes.responseMetricsFunction, of: I.self)
+    if let function = interceptor.attemptFunction() { self.add(function, of: I.self) }
     guard !messageKinds.isEmpty || !byteKinds.isEmpty else { return }
     let functions =
       messageKinds.isEmpty
@@ -94,6 +102,7 @@ struct StageBuilder: MethodVisitor {
     let bytes = interceptor.streamFunction()
     let (messageKinds, byteKinds) = (messages.kinds, bytes.kinds)
     stages.add(bytes.responseMetricsFunction, of: I.self)
+    if let function = interceptor.attemptFunction() { self.add(function, of: I.self) }
     guard !messageKinds.isEmpty || !byteKinds.isEmpty else { return }
     let functions =
       messageKinds.isEmpty

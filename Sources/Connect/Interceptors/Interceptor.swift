@@ -18,6 +18,12 @@ public protocol Interceptor {
   /// Call hooks, for unary calls and streams alike. Asked once per call, before any other function is asked for.
   func callFunction(_ method: MethodInfo) -> CallFunction
 
+  /// What observes the call's attempts on the wire; nil for nothing. Asked once per call, for calls of all kinds.
+  ///
+  /// The function is called on the call's executor with each ``AttemptEvent``, also for hedges, for transparent retries, and
+  /// for attempts that the call abandons. It changes nothing. A call that nothing observes does not pay for it.
+  func attemptFunction() -> AttemptFunction?
+
   /// Byte hooks for unary calls. Asked once per call.
   func unaryFunction() -> UnaryFunction
 
@@ -45,6 +51,8 @@ public protocol Interceptor {
 
 extension Interceptor {
   public func callFunction(_ method: MethodInfo) -> CallFunction { CallFunction() }
+
+  public func attemptFunction() -> AttemptFunction? { nil }
 
   public func unaryFunction() -> UnaryFunction { UnaryFunction() }
 

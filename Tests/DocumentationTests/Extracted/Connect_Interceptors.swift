@@ -80,6 +80,14 @@ final class TenantHeader: Interceptor {
   }
 }
 
+final class AttemptCounter: Interceptor {
+  func attemptFunction() -> AttemptFunction? {
+    { event in
+      if case .ended(let attempt) = event { print("\(attempt.kind) \(attempt.number) ended with \(attempt.code)") }
+    }
+  }
+}
+
 /// Counts the calls that are under way. One object for all calls.
 final class CallGauge: Sendable {
   let count = Atomic<Int>(0)
@@ -284,7 +292,7 @@ private func Connect_Interceptors_4() async throws {
   _ = options
 }
 
-private func Connect_Interceptors_12() async throws {
+private func Connect_Interceptors_13() async throws {
   let version = Adapter { request, _ in
     var request = request
     request.headers["x-client-version"] = ["7"]
@@ -305,7 +313,7 @@ private func Connect_Interceptors_12() async throws {
   _ = config
 }
 
-private func Connect_Interceptors_13() async throws {
+private func Connect_Interceptors_14() async throws {
   let parts = ClientParts(logger: Logger(label: "calls"))
   let config = ProtocolClientConfig(
     host: "https://api.example.com",

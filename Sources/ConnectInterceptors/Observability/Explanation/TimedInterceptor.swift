@@ -40,6 +40,8 @@ struct TimedInterceptor: Interceptor {
     }
   }
 
+  func attemptFunction() -> AttemptFunction? { self.base.attemptFunction() }
+
   func unaryFunction() -> UnaryFunction { self.timed(self.base.unaryFunction()) }
 
   func streamFunction() -> StreamFunction { self.timed(self.base.streamFunction()) }
