@@ -28,12 +28,27 @@ public struct MethodInfo: Sendable, Hashable {
   public var streamType: StreamType
   /// Whether a call may be repeated or go as HTTP GET.
   public var idempotencyLevel: IdempotencyLevel
+  /// Whether the program learns of the method while it runs: from a schema that it loads, or from a caller for whom it passes calls
+  /// on. gRPC's metrics count such methods together, since there may be any number of them. It does not count for
+  /// equality.
+  public var isDynamic = false
 
   /// A method at `path`, which is used as it is.
   public init(path: String, streamType: StreamType, idempotencyLevel: IdempotencyLevel = .unknown) {
     self.path = path
     self.streamType = streamType
     self.idempotencyLevel = idempotencyLevel
+  }
+
+  public static func == (left: MethodInfo, right: MethodInfo) -> Bool {
+    left.path == right.path && left.streamType == right.streamType
+      && left.idempotencyLevel == right.idempotencyLevel
+  }
+
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(self.path)
+    hasher.combine(self.streamType)
+    hasher.combine(self.idempotencyLevel)
   }
 
   /// The method's own name, the last part of the path.

@@ -23,6 +23,9 @@ internal import Synchronization
 ///
 /// Each has the dimension `server.address`, the origin; with ``includesEndpoints`` those of endpoints also have
 /// `network.peer.address`.
+///
+/// With ``MetricFamilies/grpc`` there are also, or only, gRPC's metrics of connections: `grpc.subchannel.…` of gRFC A94 and
+/// their older names, `grpc.lb.pick_first.…`. They have the dimension `grpc.target`; ``descriptions(of:)`` lists them.
 public final class ChannelMetrics: ChannelObserver {
   private struct Key: Hashable {
     var label: String
@@ -33,12 +36,16 @@ public final class ChannelMetrics: ChannelObserver {
   private struct Instruments {
     var counters: [Key: Counter] = [:]
     var timers: [Key: Timer] = [:]
+    /// By `grpc.target`.
+    var connections: [String: GRPCConnectionInstruments] = [:]
   }
 
   /// Beyond this number of metrics, endpoints are counted together.
   private static let maximumKeys = 10_000
 
   private let factory: any MetricsFactory
+  /// Whose names the metrics have.
+  public let families: MetricFamilies
   /// Whether there is a metric for each endpoint.
   public let includesEndpoints: Bool
   private let instruments = Mutex(Instruments())
@@ -48,36 +55,77 @@ public final class ChannelMetrics: ChannelObserver {
   /// - Parameters:
   ///   - factory: The backend. The default is that of the process; bootstrap it before.
   ///   - includesEndpoints: Whether there is a metric for each endpoint: off by default, since fleets may be large and change.
-  public init(factory: any MetricsFactory = MetricsSystem.factory, includesEndpoints: Bool = false) {
+  ///   - families: Whose names the metrics have.
+  public init(
+    factory: any MetricsFactory = MetricsSystem.factory,
+    includesEndpoints: Bool = false,
+    families: MetricFamilies = .openTelemetry
+  ) {
     self.factory = factory
+    self.families = families
     self.includesEndpoints = includesEndpoints
   }
 
+  /// The metrics of families.
+  public static func descriptions(of families: MetricFamilies) -> [MetricDescription] {
+    var descriptions: [MetricDescription] = []
+    if families.contains(.openTelemetry) { descriptions += ChannelMetric.allCases.map(\.description) }
+    if families.contains(.grpc) { descriptions += GRPCConnectionMetric.allCases.map(\.description) }
+    return descriptions
+  }
+
   public func channel(to origin: Origin, did event: ChannelEvent) {
+    if self.families.contains(.grpc) { self.countConnections(to: origin, event) }
+    guard self.families.contains(.openTelemetry) else { return }
     switch event {
     case .stateChanged:
       break
     case .resolved:
-      self.count("resolver.updates", origin, nil)
+      self.count(.resolverUpdates, origin, nil)
     case .resolutionFailed:
-      self.count("resolver.failures", origin, nil)
+      self.count(.resolverFailures, origin, nil)
     case .picked(let endpoint, let waited):
-      self.count("picks", origin, endpoint)
-      if let waited { self.timer("queue.duration", origin, endpoint).record(duration: waited) }
+      self.count(.picks, origin, endpoint)
+      if let waited { self.timer(.queueDuration, origin, endpoint).record(duration: waited) }
     case .connectionOpened(let endpoint):
-      self.count("connections.opened", origin, endpoint)
+      self.count(.opened, origin, endpoint)
     case .connectionFailed(let endpoint, _):
-      self.count("connections.failed", origin, endpoint)
+      self.count(.failed, origin, endpoint)
     case .connectionClosed(let endpoint):
-      self.count("connections.closed", origin, endpoint)
+      self.count(.closed, origin, endpoint)
     case .ejected(let endpoint):
-      self.count("ejections", origin, endpoint)
+      self.count(.ejections, origin, endpoint)
     case .returned:
       break
     }
   }
 
-  private func count(_ name: String, _ origin: Origin, _ endpoint: String?) {
+  private func countConnections(to origin: Origin, _ event: ChannelEvent) {
+    switch event {
+    case .connectionOpened: self.connections(to: origin).didOpen()
+    case .connectionFailed: self.connections(to: origin).didFail()
+    case .connectionClosed: self.connections(to: origin).didClose()
+    case .stateChanged, .resolved, .resolutionFailed, .picked, .ejected, .returned: break
+    }
+  }
+
+  private func connections(to origin: Origin) -> GRPCConnectionInstruments {
+    var target = origin.grpcTarget
+    let known = self.instruments.withLock { instruments -> GRPCConnectionInstruments? in
+      let connections = instruments.connections
+      if connections[target] == nil, connections.count >= Self.maximumKeys { target = GRPCLabels.other }
+      return connections[target]
+    }
+    if let known { return known }
+    let made = GRPCConnectionInstruments(self.factory, target: target)
+    return self.instruments.withLock { instruments in
+      if let other = instruments.connections[target] { return other }
+      instruments.connections[target] = made
+      return made
+    }
+  }
+
+  private func count(_ name: ChannelMetric, _ origin: Origin, _ endpoint: String?) {
     let key = self.key(name, origin, endpoint)
     if let known = self.instruments.withLock({ $0.counters[key] }) {
       known.increment()
@@ -93,7 +141,7 @@ public final class ChannelMetrics: ChannelObserver {
     kept.increment()
   }
 
-  private func timer(_ name: String, _ origin: Origin, _ endpoint: String?) -> Timer {
+  private func timer(_ name: ChannelMetric, _ origin: Origin, _ endpoint: String?) -> Timer {
     let key = self.key(name, origin, endpoint)
     if let known = self.instruments.withLock({ $0.timers[key] }) { return known }
     let timer = Timer(
@@ -109,8 +157,8 @@ public final class ChannelMetrics: ChannelObserver {
     }
   }
 
-  private func key(_ name: String, _ origin: Origin, _ endpoint: String?) -> Key {
-    let label = "rpc.client.channel.\(name)"
+  private func key(_ name: ChannelMetric, _ origin: Origin, _ endpoint: String?) -> Key {
+    let label = name.name
     let key = Key(label: label, origin: origin, endpoint: self.includesEndpoints ? endpoint : nil)
     let isNew = self.instruments.withLock { instruments in
       instruments.counters[key] == nil && instruments.timers[key] == nil
@@ -121,7 +169,7 @@ public final class ChannelMetrics: ChannelObserver {
 
   private func dimensions(_ key: Key) -> [(String, String)] {
     var dimensions = [(SemanticConventions.serverAddress, key.origin.description)]
-    if let endpoint = key.endpoint { dimensions.append(("network.peer.address", endpoint)) }
+    if let endpoint = key.endpoint { dimensions.append((SemanticConventions.peerAddress, endpoint)) }
     return dimensions
   }
 }

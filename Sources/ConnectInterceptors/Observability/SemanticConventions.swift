@@ -5,6 +5,13 @@ internal import Connect
 /// <https://github.com/open-telemetry/semantic-conventions/tree/v1.40.0/docs/rpc>
 enum SemanticConventions {
   static let clientCallDuration = "rpc.client.call.duration"
+  static let clientCall = MetricDescription(
+    name: clientCallDuration,
+    kind: .histogram,
+    unit: "s",
+    labels: [system, method, statusCode, errorType, serverAddress, serverPort],
+    summary: "How long a call took for its caller, with all its attempts."
+  )
 
   static let system = "rpc.system.name"
   static let method = "rpc.method"

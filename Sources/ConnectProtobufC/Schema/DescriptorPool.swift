@@ -173,10 +173,12 @@ public struct MethodDescriptor: Sendable {
       case .noSideEffects: .noSideEffects
       case .idempotent: .idempotent
       }
-    self.info = MethodInfo(
+    var info = MethodInfo(
       path: "/\(service)/\(proto.name)",
       streamType: streamType,
       idempotencyLevel: idempotencyLevel
     )
+    info.isDynamic = true
+    self.info = info
   }
 }

@@ -55,6 +55,7 @@ struct ObservedService: Sendable {
 
   func client(
     host: String = "http://service.test:8080",
+    compression: Compression = .defaults,
     _ interceptors: InterceptorFactory...
   ) -> ProtocolClient {
     ProtocolClient(
@@ -62,7 +63,8 @@ struct ObservedService: Sendable {
       config: ProtocolClientConfig(
         host: host,
         networkProtocol: self.networkProtocol,
-        interceptors: interceptors
+        interceptors: interceptors,
+        compression: compression
       )
     )
   }

@@ -1,6 +1,7 @@
 // Extracted from Sources/ConnectInterceptors/ConnectInterceptors.docc/Observability.md by `make generate`.
 
 import Connect
+import ConnectChannels
 import ConnectInterceptors
 import Logging
 
@@ -24,6 +25,15 @@ private func ConnectInterceptors_Observability_1() async throws {
 }
 
 private func ConnectInterceptors_Observability_2() async throws {
+  var parts = ClientParts(logger: Logger(label: "calls"))
+  parts.metrics = CallMetrics(options: CallMetrics.Options(families: [.openTelemetry, .grpc]))
+  var channel = ChannelConfiguration.defaults
+  channel.observer = ChannelMetrics(families: [.openTelemetry, .grpc])
+  _ = parts
+  _ = channel
+}
+
+private func ConnectInterceptors_Observability_3() async throws {
   let client: ProtocolClient = given()
   let request = Connectrpc_Eliza_V1_SayRequest()
   let say = Connectrpc_Eliza_V1_ElizaServiceClient.Methods.say

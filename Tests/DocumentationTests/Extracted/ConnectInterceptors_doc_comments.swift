@@ -149,6 +149,11 @@ extension DocComments {
     _ = options
   }
 
+  private func CallMetrics_1() async throws {
+    let metrics = CallMetrics(options: CallMetrics.Options(families: [.openTelemetry, .grpc]))
+    _ = metrics
+  }
+
   private func ChannelMetrics_1() async throws {
     var channel = ChannelConfiguration.defaults
     channel.observer = ChannelMetrics()
