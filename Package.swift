@@ -363,6 +363,7 @@ let package = Package(
         "ConnectNIO",
         "Eliza",
         .product(name: "Logging", package: "swift-log"),
+        .product(name: "Metrics", package: "swift-metrics"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
       ],
       path: "Sources/Examples/Production"

@@ -39,4 +39,29 @@ final class ExampleTests: XCTestCase {
     let explanation = lines.dropFirst(3)
     XCTAssertTrue(explanation.contains { $0.contains("TenantInterceptor") }, "\(lines)")
   }
+
+  /// The page has what dashboards for gRPC and for OpenTelemetry's conventions read, of the three calls.
+  func testProductionServesMetrics() async throws {
+    let lines = try await self.run("Production")
+    let method = "method=\"connectrpc.eliza.v1.ElizaService/Say\""
+    func value(_ name: String, _ label: String) -> String? {
+      lines.first { $0.hasPrefix("\(name){") && $0.contains(label) }?.split(separator: " ").last.map(
+        String.init
+      )
+    }
+    XCTAssertEqual(value("rpc_client_call_duration_seconds_count", "rpc_\(method)"), "3", "\(lines)")
+    XCTAssertEqual(value("grpc_client_attempt_started_total", "grpc_\(method)"), "3.0", "\(lines)")
+    for name in [
+      "attempt_duration_seconds", "attempt_sent_total_compressed_message_size_bytes",
+      "attempt_rcvd_total_compressed_message_size_bytes", "call_duration_seconds",
+    ] {
+      XCTAssertEqual(value("grpc_client_\(name)_count", "grpc_status=\"OK\""), "3", name)
+      XCTAssertTrue(lines.contains("# TYPE grpc_client_\(name) histogram"), name)
+    }
+    XCTAssertEqual(
+      value("grpc_subchannel_connection_attempts_succeeded_total", "grpc_target=\"dns:///"),
+      "1.0"
+    )
+    XCTAssertTrue(lines.contains("# TYPE grpc_subchannel_open_connections gauge"))
+  }
 }

@@ -5,10 +5,12 @@ import ConnectLifecycle
 import ConnectNIO
 import Eliza
 import Logging
+import Metrics
 import ServiceLifecycle
 
-/// What a service sets: a deadline, keepalive, a balancer, the recommended interceptors and one of its own, and a shutdown
-/// that lets calls under way finish. Makes a few calls, says where the time of the last one went, and ends.
+/// What a service sets: a deadline, keepalive, a balancer, the recommended interceptors and one of its own, metrics, and a
+/// shutdown that lets calls under way finish. Makes a few calls, says where the time of the last one went, prints the page of
+/// metrics that Prometheus reads, and ends.
 ///
 ///     swift build && .build/debug/Production https://demo.connectrpc.com
 @main
@@ -17,16 +19,26 @@ struct Production {
     let host = CommandLine.arguments.count > 1 ? CommandLine.arguments[1] : "https://demo.connectrpc.com"
     let logger = Logger(label: "production")
 
+    // The backend of metrics, before anything asks for it. Both families, so that dashboards made for gRPC have what they show.
+    let families: MetricFamilies = [.openTelemetry, .grpc]
+    let page = PrometheusPage(
+      CallMetrics.descriptions(of: families) + ChannelMetrics.descriptions(of: families)
+    )
+    MetricsSystem.bootstrap(page)
+
     var configuration = NIOHTTPClient.Configuration.defaults
     configuration.http2.keepalive = .init(interval: .seconds(300), timeout: .seconds(20))
     configuration.channel.balancing = .outlierDetection(.defaults, of: .leastRequest())
+    configuration.channel.observer = ChannelMetrics(families: families)
     let httpClient = NIOHTTPClient(configuration: configuration)
 
+    var parts = ClientParts(logger: logger)
+    parts.metrics = CallMetrics(options: CallMetrics.Options(families: families))
     let client = ProtocolClient(
       httpClient: httpClient,
       config: ProtocolClientConfig(
         host: host,
-        interceptors: .recommended(for: ClientParts(logger: logger)) + [{ _ in TenantInterceptor() }],
+        interceptors: .recommended(for: parts) + [{ _ in TenantInterceptor() }],
         timeout: .seconds(10)
       )
     )
@@ -46,6 +58,7 @@ struct Production {
       )
     )
     try await group.run()
+    print(page.text)
   }
 }
 
