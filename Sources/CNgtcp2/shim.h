@@ -69,6 +69,18 @@ static inline int connect_ngtcp2_recv_crypto_data(
   return ngtcp2_crypto_recv_crypto_data_cb(connection, level, offset, bytes, count, user_data);
 }
 
+// Lets TLS go on that has stopped to wait for a decision about the server's certificates.
+static inline int connect_ngtcp2_continue_handshake(ngtcp2_conn *connection) {
+#if CONNECT_NGTCP2_V1
+  connect_ngtcp2_level level = NGTCP2_ENCRYPTION_LEVEL_HANDSHAKE;
+#else
+  connect_ngtcp2_level level = NGTCP2_CRYPTO_LEVEL_HANDSHAKE;
+#endif
+  if (ngtcp2_crypto_read_write_crypto_data(connection, level, NULL, 0) == 0) return 0;
+  int error = ngtcp2_conn_get_tls_error(connection);
+  return error ? error : NGTCP2_ERR_CRYPTO;
+}
+
 // The callbacks that are the same for all clients; the others are null.
 static inline void connect_ngtcp2_client_callbacks(ngtcp2_callbacks *callbacks) {
   connect_ngtcp2_crypto_callbacks(callbacks);
@@ -144,6 +156,15 @@ static inline int connect_ngtcp2_is_early(connect_ngtcp2_level level) {
   return level == NGTCP2_ENCRYPTION_LEVEL_0RTT;
 #else
   return level == NGTCP2_CRYPTO_LEVEL_EARLY;
+#endif
+}
+
+// Whether keys of this level are for all that follows the handshake.
+static inline int connect_ngtcp2_is_application(connect_ngtcp2_level level) {
+#if CONNECT_NGTCP2_V1
+  return level == NGTCP2_ENCRYPTION_LEVEL_1RTT;
+#else
+  return level == NGTCP2_CRYPTO_LEVEL_APPLICATION;
 #endif
 }
 

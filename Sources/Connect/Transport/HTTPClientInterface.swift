@@ -253,6 +253,8 @@ public struct HTTPConnectionInfo: Sendable, Hashable {
   /// Whether the request was sent before the TLS handshake was complete (early data, RFC 8446, section 2.3). If the server
   /// rejects early data, the request is sent again after the handshake.
   public var isEarlyData: Bool
+  /// TLS of the connection, with the server's certificates; nil without TLS, and if it is not known.
+  public var tls: TLS?
 
   /// The time it took to open a connection. The opening may have begun before the stream that waited for it.
   public struct Setup: Sendable, Hashable {
@@ -282,12 +284,14 @@ public struct HTTPConnectionInfo: Sendable, Hashable {
     isReused: Bool,
     remoteAddress: String? = nil,
     setup: Setup? = nil,
-    isEarlyData: Bool = false
+    isEarlyData: Bool = false,
+    tls: TLS? = nil
   ) {
     self.version = version
     self.isReused = isReused
     self.remoteAddress = remoteAddress
     self.setup = setup
     self.isEarlyData = isEarlyData
+    self.tls = tls
   }
 }

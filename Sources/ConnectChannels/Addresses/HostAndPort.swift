@@ -30,6 +30,10 @@ extension HostAndPort {
 /// What is wrong with a host or a port, and what to write in its place. The caller adds the whole text.
 package struct HostProblem: Swift.Error, Hashable {
   package var text: String
+
+  package init(text: String) {
+    self.text = text
+  }
 }
 
 extension HostAndPort {

@@ -120,8 +120,7 @@ struct HTTP3Opener: ConnectionOpener, Sendable {
       attempt.serverName,
       orOrigin: self.environment.identity
     )
-    let peer = self.origin.description
-    let check = credentials.verifier.map { ServerCertificateCheck($0, identity: identity, peer: peer) }
+    let check = ServerCertificateCheck(credentials.trust, identity: identity, origin: self.origin)
     let server = SessionTickets.Server(
       address: attempt.address,
       identity: identity.description,
@@ -138,6 +137,7 @@ struct HTTP3Opener: ConnectionOpener, Sendable {
         credentials,
         serverName: identity.serverNameIndication,
         check: check,
+        on: self.eventLoop,
         ticket: ticket,
         keepsTicket: usesEarlyData
       ),
@@ -148,7 +148,7 @@ struct HTTP3Opener: ConnectionOpener, Sendable {
       channel: channel,
       session: session,
       remoteAddress: address,
-      peer: peer,
+      peer: self.origin.description,
       keepalive: HTTP3Keepalive(
         unacknowledged: self.environment.configuration.timeouts.unacknowledged,
         pingInterval: self.configuration.pingInterval,
@@ -158,7 +158,9 @@ struct HTTP3Opener: ConnectionOpener, Sendable {
     )
     var times = times
     times.didConnect()
-    connection.handshake.limit(to: deadline) { self.timedOut(after: attempt.timeLimit) }
+    connection.handshake.limit(to: deadline) { [weak session] in
+      self.timedOut(after: attempt.timeLimit, session)
+    }
     connection.onTicket = { tickets.store($0, of: server) }
     connection.onUnfit = { tickets.remove(of: server) }
     connection.handshake.onReady = { [weak connection] result in
@@ -169,11 +171,12 @@ struct HTTP3Opener: ConnectionOpener, Sendable {
           times.didShakeHands()
         } else {
           attempt.isEarly = true
-          connection.handshake.limit(to: min(deadline, .now() + TimeAmount(Self.earlyTimeLimit))) {
-            self.timedOut(after: min(attempt.timeLimit, Self.earlyTimeLimit))
+          let end = min(deadline, .now() + TimeAmount(Self.earlyTimeLimit))
+          connection.handshake.limit(to: end) { [weak connection] in
+            self.timedOut(after: min(attempt.timeLimit, Self.earlyTimeLimit), connection?.session)
           }
         }
-        connection.state.setup = times.setup(nameResolution: attempt.nameResolution)
+        connection.state.facts.setup = times.setup(nameResolution: attempt.nameResolution)
         connection.state.delegate = attempt
         connection.state.looksForAltSvc = attempt.looksForAltSvc
         attempt.established(connection, version: .http3)
@@ -194,8 +197,11 @@ struct HTTP3Opener: ConnectionOpener, Sendable {
   /// more. Then they are sent again on a connection without early data.
   private static let earlyTimeLimit = Duration.seconds(3)
 
-  private func timedOut(after limit: Duration) -> ConnectError {
-    .ofConnection(
+  private func timedOut(after limit: Duration, _ session: HTTP3Session?) -> ConnectError {
+    if session?.tls.decision?.isPending == true {
+      return ServerDecision.timedOut(peer: self.origin.description, after: limit)
+    }
+    return .ofConnection(
       .unavailable,
       "the QUIC handshake with \(self.origin) timed out after \(limit); \(Self.advice)"
     )

@@ -14,7 +14,7 @@ struct HTTP3CloseReasons {
     guard let error = self.state.channelError else { return self.state.closedError }
     let text = SystemErrorText.of(error)
     if self.isShakingHands {
-      let address = self.state.remoteAddress.map { "\($0): " } ?? ""
+      let address = self.state.facts.remoteAddress.map { "\($0): " } ?? ""
       return .ofConnection(
         .unavailable,
         "cannot connect to \(self.peer) over HTTP/3 (\(address)\(text))",

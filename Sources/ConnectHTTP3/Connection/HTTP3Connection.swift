@@ -49,9 +49,10 @@ final class HTTP3Connection: MultiplexedConnection, HTTP3StreamOwner {
     self.peerWatch = HTTP3PeerWatch(keepalive, session, self.handshake)
     self.socket = HTTP3Socket(self.state, to: remoteAddress)
     self.closeReasons = HTTP3CloseReasons(state: self.state, session: session, handshake: self.handshake)
-    self.state.remoteAddress = RemoteAddress.text(remoteAddress)
+    self.state.facts.remoteAddress = RemoteAddress.text(remoteAddress)
     self.peerWatch.connection = self
     self.handshake.connection = self
+    self.handshake.follow(session.tls)
   }
 
   var context: ChannelHandlerContext? {
@@ -290,7 +291,7 @@ extension HTTP3Connection {
       self.peerWatch.updateKeepalive()
       guard let handler = stream.handler, !stream.hasStarted else { return }
       stream.hasStarted = true
-      handler.streamDidStart(on: self.state.infoForNextStream(isEarly: stream.request.isEarly))
+      handler.streamDidStart(on: self.state.facts.infoForNextStream(isEarly: stream.request.isEarly))
     case .head(let stream, let head):
       guard !self.state.looksForAltSvc || self.look(at: head, of: stream) else { return }
       if head.status == 425, stream.request.isEarly {

@@ -1,3 +1,4 @@
+internal import CNgtcp2
 internal import Connect
 internal import ConnectNIO
 internal import NIOCore
@@ -44,6 +45,7 @@ final class HTTP3Handshake {
 
   /// Early data can be sent, or the handshake is complete. Returns whether the connection has taken no requests before.
   func becomeReady() -> Bool {
+    self.noteServer()
     guard self.state.phase == .connecting else { return false }
     self.state.phase = .active
     self.onReady.take()?(.success(()))
@@ -58,4 +60,35 @@ final class HTTP3Handshake {
   }
 
   func stopTimer() { self.timer.take()?.cancel() }
+
+  // MARK: The server
+
+  /// Takes note of the server's certificates. With early data, they are those of the earlier session at first.
+  private func noteServer() {
+    guard let certificates = self.connection?.session.tls.certificates,
+      self.state.facts.certificates !== certificates
+    else { return }
+    self.state.facts.didSecure(certificates, version: "TLS 1.3", applicationProtocol: "h3")
+  }
+
+  /// Lets the handshake go on, or end, when the program has decided about the server.
+  func follow(_ tls: GnuTLSSession) {
+    tls.onDecision = { [weak self] in
+      guard let self, let connection = self.connection else { return }
+      self.goOn(connection.session)
+      connection.flush()
+    }
+  }
+
+  private func goOn(_ session: HTTP3Session) {
+    guard let connection = session.connection, session.ending == nil, session.tls.handle != nil else {
+      return
+    }
+    let result = connect_ngtcp2_continue_handshake(connection.pointer)
+    guard result == 0 else { return session.end(transportError: result) }
+    guard session.tls.isFinished, !session.isEstablished else { return }
+    // libngtcp2 looks whether the handshake is complete only when it reads. This is a packet that cannot be decrypted.
+    let nothing: [UInt8] = [0x40] + Array(repeating: 0, count: 40)
+    nothing.withUnsafeBytes { _ = session.receive($0, now: self.state.eventLoop.now.uptimeNanoseconds) }
+  }
 }

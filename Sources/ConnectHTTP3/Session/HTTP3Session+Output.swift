@@ -87,7 +87,7 @@ extension HTTP3Session {
           self.end(transportError: error)
           return HTTP3Output.Written()
         case let count:
-          if self.isEstablished { self.hasWrittenSince = true }
+          if self.tls.isFinished { self.hasWrittenSince = true }
           if taken >= 0 { self.didWrite(taken, of: pieces[..<pieceCount], isEnd: isEnd != 0, ofStream: id) }
           return HTTP3Output.Written(
             count: Int(count),

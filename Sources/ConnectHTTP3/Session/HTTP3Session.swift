@@ -1,6 +1,7 @@
 internal import CNghttp3
 internal import CNgtcp2
 internal import Connect
+internal import ConnectNIO
 internal import NIOCore
 
 #if canImport(Glibc)
@@ -38,7 +39,7 @@ final class HTTP3Session {
   var ending: HTTP3Ending?
   /// Whether the handshake is complete.
   private(set) var isEstablished = false
-  /// Whether something was written since, above all what completes the handshake for the server.
+  /// Whether something was written since, above all that message, which completes the handshake for the server.
   var hasWrittenSince = false
   /// Whether the server has confirmed the handshake: TLS has nothing more to do, unless a ticket is to come.
   private var isConfirmed = false
@@ -222,7 +223,8 @@ final class HTTP3Session {
     let ticket = SessionTicket(
       tls: tls,
       transport: transport,
-      certificateExpiry: self.tls.certificateExpiry,
+      certificateExpiry: self.tls.certificates?.expiry ?? .max,
+      certificates: self.tls.certificates,
       receiptTime: time(nil),
       lifetime: self.tls.ticketLifetime
     )

@@ -67,6 +67,7 @@ struct NGTCP2Connection {
     callbacks.handshake_confirmed = { _, userData in onSession(userData) { $0.handshakeWasConfirmed() } }
     callbacks.recv_tx_key = { _, level, userData in
       onSession(userData) { session in
+        if connect_ngtcp2_is_application(level) != 0 { session.tls.isFinished = true }
         // Without the key, nothing can be sent early.
         if connect_ngtcp2_is_early(level) != 0, session.http.early != nil {
           session.http.events.append(.early)

@@ -15,14 +15,14 @@ final class GnuTLSCredentials: @unchecked Sendable {
 
   private(set) var certificates: gnutls_certificate_credentials_t?
   private(set) var priorities: gnutls_priority_t?
-  /// Verifies servers, as over TCP; nil if any server is accepted.
-  let verifier: CertificateVerifier?
+  /// Which servers are trusted, as over TCP.
+  let trust: ServerTrust
   let keyLog: KeyLogFile?
   let tickets = SessionTickets()
 
   /// - Throws: ``HTTP3SetupError`` if GnuTLS cannot use it.
   init(_ material: TLSMaterial) throws {
-    self.verifier = material.verifier
+    self.trust = material.trust
     self.keyLog = material.keyLog
     try Self.check(gnutls_certificate_allocate_credentials(&self.certificates))
     try Self.check(gnutls_priority_init(&self.priorities, Self.priorities, nil))

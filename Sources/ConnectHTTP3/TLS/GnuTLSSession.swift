@@ -19,15 +19,23 @@ final class GnuTLSSession {
   /// libngtcp2's connection; nil before and after.
   private var connection: OpaquePointer?
   private var onTicket: (() -> Void)?
+  /// The program has decided about the server: TLS has to go on.
+  var onDecision: (() -> Void)?
+  /// Where the program is asked.
+  private let eventLoop: any EventLoop
   /// Must live as long as the session.
   private let credentials: GnuTLSCredentials
-  private let check: ServerCertificateCheck?
+  private let check: ServerCertificateCheck
   /// Why the server is not trusted.
   private(set) var problem: ConnectError?
+  /// The program's part of the verification; nil before its turn, and if it has none.
+  private(set) var decision: ServerDecision?
   /// The earlier session that this one goes on with.
   private(set) var ticket: SessionTicket?
-  /// When the first of the server's certificates that count expires, in seconds since 1970.
-  private(set) var certificateExpiry = Int.max
+  /// The server's certificates, once they are trusted, or those of the session that this one goes on with.
+  private(set) var certificates: PeerCertificates?
+  /// Whether TLS has sent its last message of the handshake. libngtcp2 may say later that the handshake is complete.
+  var isFinished = false
   /// Whether a ticket of the server is still to come that would be kept.
   private(set) var awaitsTicket: Bool
   /// How many seconds the newest ticket may be used.
@@ -35,19 +43,22 @@ final class GnuTLSSession {
 
   /// - Parameters:
   ///   - serverName: What the server is asked for (SNI); nil for an IP address.
-  ///   - check: Judges the server; nil if any server is accepted.
+  ///   - check: Judges the server.
+  ///   - eventLoop: Where the program is asked about the server.
   ///   - ticket: An earlier session to go on with. The server's certificate was judged then.
   ///   - keepsTicket: Whether a ticket is kept for the next connection.
   /// - Throws: ``HTTP3SetupError`` if GnuTLS refuses.
   init(
     _ credentials: GnuTLSCredentials,
     serverName: String?,
-    check: ServerCertificateCheck?,
+    check: ServerCertificateCheck,
+    on eventLoop: any EventLoop,
     ticket: SessionTicket? = nil,
     keepsTicket: Bool = false
   ) throws {
     self.credentials = credentials
     self.check = check
+    self.eventLoop = eventLoop
     self.awaitsTicket = keepsTicket
     var handle: gnutls_session_t?
     try GnuTLSCredentials.check(connect_gnutls_client_init(&handle, ticket == nil ? 0 : 1))
@@ -71,7 +82,7 @@ final class GnuTLSSession {
     }
     if let ticket, gnutls_session_set_data(handle, ticket.tls, ticket.tls.count) == 0 {
       self.ticket = ticket
-      self.certificateExpiry = ticket.certificateExpiry
+      self.certificates = ticket.certificates
     }
     if keepsTicket {
       gnutls_handshake_set_hook_function(
@@ -96,10 +107,8 @@ final class GnuTLSSession {
       }
       return 0
     }
-    guard check != nil else { return }
     gnutls_session_set_verify_function(handle) { handle in
-      guard let session = sessionPointed(to: handle) else { return GNUTLS_E_CERTIFICATE_ERROR }
-      return session.verify() ? 0 : GNUTLS_E_CERTIFICATE_ERROR
+      sessionPointed(to: handle)?.verify() ?? GNUTLS_E_CERTIFICATE_ERROR
     }
   }
 
@@ -108,8 +117,10 @@ final class GnuTLSSession {
     self.reference.deallocate()
   }
 
-  /// Lets go of what handshakes need, some 20 kB. ``problem`` stays.
+  /// Lets go of what handshakes need, some 20 kB. ``problem`` and ``certificates`` stay.
   func close() {
+    self.onDecision = nil
+    self.decision?.abandon()
     if let handle = self.handle { gnutls_deinit(handle) }
     self.handle = nil
   }
@@ -134,6 +145,8 @@ final class GnuTLSSession {
     if let handle = self.handle { gnutls_session_set_ptr(handle, nil) }
     self.connection = nil
     self.onTicket = nil
+    self.onDecision = nil
+    self.decision?.abandon()
   }
 
   /// Whether the server wants to know who the client is. Known when the handshake is complete.
@@ -173,20 +186,46 @@ final class GnuTLSSession {
     file.append(ByteBuffer(string: "\(label) \(client.hexadecimal) \(secret.hexadecimal)\n"))
   }
 
-  private func verify() -> Bool {
-    var count: UInt32 = 0
-    var chain: [[UInt8]] = []
-    if let certificates = gnutls_certificate_get_peers(self.handle, &count) {
-      chain = (0..<Int(min(count, Self.maximumChain))).map { index in
-        Array(UnsafeBufferPointer(start: certificates[index].data, count: Int(certificates[index].size)))
-      }
+  /// Judges the server's certificates.
+  ///
+  /// GnuTLS calls it again for each message of the server as long as the program has not decided.
+  ///
+  /// - Returns: 0 to go on, `GNUTLS_E_AGAIN` to wait, `GNUTLS_E_CERTIFICATE_ERROR` to end the handshake.
+  private func verify() -> Int32 {
+    switch self.decision?.state {
+    case nil: break
+    case .accepted: return 0
+    case .new, .pending: return GNUTLS_E_AGAIN
+    case .refused, .abandoned: return GNUTLS_E_CERTIFICATE_ERROR
     }
+    let found: PeerCertificates
     do throws(ConnectError) {
-      if let check = self.check { self.certificateExpiry = try check.check(chain) }
-      return true
+      found = try self.check.check(self.shownCertificates)
     } catch {
       self.problem = error
-      return false
+      return GNUTLS_E_CERTIFICATE_ERROR
+    }
+    guard let decision = self.check.question(about: found) else {
+      self.certificates = found
+      return 0
+    }
+    // Those of an earlier session, which the server has not gone on with.
+    self.certificates = nil
+    self.decision = decision
+    decision.ask(on: self.eventLoop) { [weak self, weak decision] in
+      guard let self, let decision else { return }
+      if case .accepted = decision.state { self.certificates = found }
+      self.problem = decision.refusal
+      self.onDecision.take()?()
+    }
+    return GNUTLS_E_AGAIN
+  }
+
+  private var shownCertificates: [[UInt8]] {
+    var count: UInt32 = 0
+    guard let certificates = gnutls_certificate_get_peers(self.handle, &count) else { return [] }
+    return (0..<Int(min(count, Self.maximumChain))).map { index in
+      Array(UnsafeBufferPointer(start: certificates[index].data, count: Int(certificates[index].size)))
     }
   }
 }

@@ -1,4 +1,5 @@
 internal import ConnectChannels
+internal import ConnectNIO
 internal import Synchronization
 
 #if canImport(Glibc)
@@ -16,6 +17,8 @@ struct SessionTicket: Sendable, Hashable {
   /// When the first certificate of the server's chain expires, in seconds since 1970. A connection with the ticket does
   /// not see the certificates again.
   var certificateExpiry = Int.max
+  /// The server's certificates, which were judged when it began. The program is not asked about them again.
+  var certificates: PeerCertificates?
   /// When it was received, in seconds since 1970.
   var receiptTime = 0
   /// How many seconds it may be used after that (RFC 8446, section 4.6.1).

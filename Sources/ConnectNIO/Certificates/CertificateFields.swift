@@ -85,6 +85,7 @@ package struct CertificateFields: Sendable {
         switch name.tag {
         case DERReader.dnsName: self.names.dnsNames.append(Array(name.content))
         case DERReader.ipAddress: self.names.addresses.append(Array(name.content))
+        case DERReader.uri: self.names.uris.append(Array(name.content))
         default: break
         }
       }

@@ -15,6 +15,10 @@ package struct CertificateRefusal: Error {
   /// In words, which continue a sentence about the server's own certificate.
   package let reason: String
 
+  init(reason: String) {
+    self.reason = reason
+  }
+
   /// - Parameter fault: What BoringSSL found; nil for a certificate that would be trusted by itself.
   init(of own: Certificate, _ fault: CertificateVerifier.Fault?, by anchors: TrustAnchors, at now: Int) {
     let culprit = fault?.certificate.flatMap { $0 === own ? nil : $0 }
@@ -110,13 +114,13 @@ package struct CertificateRefusal: Error {
   private static func dates(_ certificate: Certificate, at now: Int) -> String? {
     switch certificate.validity(at: now) {
     case .valid: nil
-    case .expired: "has expired: it was valid until \(self.text(certificate.notAfter))"
-    case .notYetValid: "is not valid yet: it will be from \(self.text(certificate.notBefore))"
+    case .expired: "has expired: it was valid until \(self.date(certificate.notAfter))"
+    case .notYetValid: "is not valid yet: it will be from \(self.date(certificate.notBefore))"
     }
   }
 
   /// For example `2030-12-31T23:59:59Z`.
-  private static func text(_ seconds: Int) -> String {
+  static func date(_ seconds: Int) -> String {
     var (seconds, fields) = (time_t(seconds), tm())
     guard gmtime_r(&seconds, &fields) != nil else { return "\(seconds) s since 1970" }
     func digits(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }

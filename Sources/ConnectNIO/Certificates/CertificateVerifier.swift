@@ -8,13 +8,16 @@ internal import CNIOBoringSSL
 /// authority in front of its renewed one nor an expired certificate in the server's list hides another.
 ///
 /// NIOSSL cannot be told which issuers to use, nor that any trusted certificate ends a chain. Therefore this file,
-/// `Certificate` and `CertificateRefusal` use the BoringSSL that NIOSSL brings, and no other file does. BoringSSL is no
-/// product of swift-nio-ssl, so a release of swift-nio-ssl may break the build.
+/// `Certificate`, `RevocationList` and `CertificateRefusal` use the BoringSSL that NIOSSL brings, and no other file does.
+/// BoringSSL is no product of swift-nio-ssl, so a release of swift-nio-ssl may break the build.
 package struct CertificateVerifier: Sendable {
   package let anchors: TrustAnchors
+  /// What authorities have taken back; nil if nobody looks.
+  private let revocation: RevocationLists?
 
-  package init(_ anchors: TrustAnchors) {
+  package init(_ anchors: TrustAnchors, revocation: RevocationLists? = nil) {
     self.anchors = anchors
+    self.revocation = revocation
   }
 
   /// What BoringSSL found wrong.
@@ -48,24 +51,24 @@ package struct CertificateVerifier: Sendable {
   ///   - own: The server's own certificate.
   ///   - issuers: The others that it has shown, in any order.
   ///   - now: The time, in seconds since 1970.
-  /// - Returns: When the first certificate of the chain expires, in seconds since 1970.
   /// - Throws: Why there is no chain, in words.
   package func verify(
     _ own: Certificate,
     issuers: [Certificate],
     at now: Int = Certificate.now
-  ) throws(CertificateRefusal) -> Int {
+  ) throws(CertificateRefusal) -> VerifiedChain {
     if !self.anchors.haveTrustSettings, let pinned = self.anchors.anchor(equalTo: own) {
       // It is trusted by itself, whatever the server shows with it.
       guard pinned.fields.mayBeServer, pinned.validity(at: now) == .valid else {
         throw CertificateRefusal(of: own, nil, by: self.anchors, at: now)
       }
-      return pinned.notAfter
+      return VerifiedChain(certificates: [pinned])
     }
     let validIssuers = issuers.filter { $0.validity(at: now) == .valid }
     let validAnchors = self.anchors.authorities.filter { $0.validity(at: now) == .valid }
+    let chain: VerifiedChain
     do throws(Fault) {
-      return try self.chain(of: own, issuers: validIssuers, trusted: validAnchors, at: now)
+      chain = try self.chain(of: own, issuers: validIssuers, trusted: validAnchors, at: now)
     } catch {
       // The fewest that are out of date first, so that the one that is named was needed.
       let attempts = [
@@ -75,6 +78,10 @@ package struct CertificateVerifier: Sendable {
       let fault = error.isOfMissingIssuer ? self.missingLink(of: own, attempts, at: now) : nil
       throw CertificateRefusal(of: own, fault ?? error, by: self.anchors, at: now)
     }
+    if let reason = self.revocation?.refusal(of: chain.certificates, at: now) {
+      throw CertificateRefusal(reason: reason)
+    }
+    return chain
   }
 
   /// The certificate that was needed, and left out because of its dates; nil if it was not that. With those that were left
@@ -100,7 +107,7 @@ package struct CertificateVerifier: Sendable {
     issuers: [Certificate],
     trusted: [Certificate],
     at now: Int
-  ) throws(Fault) -> Int {
+  ) throws(Fault) -> VerifiedChain {
     // The errors of this thread would otherwise look like NIOSSL's.
     defer { ERR_clear_error() }
     let (untrustedList, trustedList) = (CertificateList(issuers), CertificateList(trusted))
@@ -138,9 +145,19 @@ package struct CertificateVerifier: Sendable {
       if let weak = ([own] + issuers).first(where: { isMember($0) && $0.fields.isWeaklySigned }) {
         throw Fault(code: Fault.weakSignature, certificate: weak)
       }
-      return known.lazy.filter(isMember).map(\.notAfter).min() ?? own.notAfter
+      return VerifiedChain(
+        certificates: pointers.compactMap { pointer in known.first { $0.x509 == pointer } }
+      )
     }
   }
+}
+
+/// From the server's own certificate to the trusted one, which may be the same.
+package struct VerifiedChain: Sendable {
+  package var certificates: [Certificate]
+
+  /// When the first of them expires, in seconds since 1970.
+  package var expiry: Int { self.certificates.lazy.map(\.notAfter).min() ?? 0 }
 }
 
 /// Certificates in the form that BoringSSL wants. The pointer is valid as long as the list.

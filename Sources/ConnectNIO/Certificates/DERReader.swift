@@ -56,6 +56,7 @@ extension DERReader {
   /// Of a `GeneralName` (RFC 5280, section 4.2.1.6).
   static let dnsName: UInt8 = 0x82
   static let ipAddress: UInt8 = 0x87
+  static let uri: UInt8 = 0x86
 
   /// A constructed element with a context-specific tag.
   static func context(_ number: UInt8) -> UInt8 { 0xa0 | number }

@@ -4,41 +4,79 @@ package import ConnectChannels
 /// Judges the certificates that a server shows, in the handshakes of TCP and of QUIC alike: whether they are to be trusted,
 /// and whether they are this server's.
 package struct ServerCertificateCheck: Sendable {
-  private let verifier: CertificateVerifier
+  private let trust: ServerTrust
   private let identity: ReferenceIdentifier
-  private let peer: String
+  private let origin: Origin
 
   /// - Parameters:
-  ///   - identity: What the server's own certificate has to name.
-  ///   - peer: The origin, for errors.
-  package init(_ verifier: CertificateVerifier, identity: ReferenceIdentifier, peer: String) {
-    self.verifier = verifier
+  ///   - identity: What the server's own certificate has to name, if the trust asks for it.
+  ///   - origin: For errors, and for the program's own verifier.
+  package init(_ trust: ServerTrust, identity: ReferenceIdentifier, origin: Origin) {
+    self.trust = trust
     self.identity = identity
-    self.peer = peer
+    self.origin = origin
   }
 
-  /// - Parameter chain: What the server has shown, its own certificate first, in DER.
-  /// - Returns: When the first certificate that counts expires, in seconds since 1970.
+  private var peer: String { self.origin.description }
+
+  /// Judges all but what the program decides itself.
+  ///
+  /// - Parameter shown: What the server has shown, its own certificate first, in DER.
   /// - Throws: The error of a server that is not to be trusted.
-  package func check(_ chain: [[UInt8]]) throws(ConnectError) -> Int {
-    let certificates = chain.compactMap { Certificate(der: $0) }
-    guard certificates.count == chain.count, let own = certificates.first else {
+  package func check(_ shown: [[UInt8]]) throws(ConnectError) -> PeerCertificates {
+    guard let verifier = self.trust.verifier else {
+      let fields = shown.first.flatMap { CertificateFields(der: $0) }
+      let names = fields?.names ?? PresentedIdentifiers()
+      return PeerCertificates(shown: shown, chain: shown, names: names, expiry: .max)
+    }
+    let certificates = shown.compactMap { Certificate(der: $0) }
+    guard certificates.count == shown.count, let own = certificates.first else {
       throw .noServerCertificate(peer: self.peer)
     }
-    let expiry: Int
+    let chain: VerifiedChain
     do throws(CertificateRefusal) {
-      expiry = try self.verifier.verify(own, issuers: Array(certificates.dropFirst()))
+      chain = try verifier.verify(own, issuers: Array(certificates.dropFirst()))
     } catch {
       throw .refusedServerCertificate(peer: self.peer, reason: error.reason)
     }
-    guard self.identity.matches(own.fields.names) else {
+    let names = own.fields.names
+    guard self.trust.names.accepts(names, of: self.identity) else {
       throw .serverNameMismatch(
         peer: self.peer,
-        name: self.identity.description,
-        names: own.fields.names.text
+        name: self.trust.names.text(of: self.identity),
+        names: names.text
       )
     }
-    return expiry
+    if let domain = self.trust.trustDomain, names.spiffeID?.trustDomain != domain {
+      let rule = AcceptedIdentifier.trustDomain(domain)
+      throw .serverNameMismatch(
+        peer: self.peer,
+        name: "'\(rule)', which the SPIFFE bundle is for",
+        names: names.text
+      )
+    }
+    return PeerCertificates(
+      shown: shown,
+      chain: chain.certificates.map(\.der),
+      names: names,
+      expiry: chain.expiry
+    )
+  }
+
+  /// What the program has to be asked about a server that is trusted so far; nil if it has nothing to say.
+  package func question(about certificates: PeerCertificates) -> ServerDecision? {
+    self.trust.decision.map { verifier in
+      ServerDecision(
+        verifier,
+        ServerVerifier.Server(
+          host: self.origin.host,
+          port: self.origin.port,
+          certificates: certificates.chain,
+          names: CertificateNames(certificates.names)
+        ),
+        peer: self.peer
+      )
+    }
   }
 }
 
@@ -48,6 +86,7 @@ extension PresentedIdentifiers {
     let names =
       self.dnsNames.map { CertificateName.readable(String(decoding: $0, as: UTF8.self)) }
       + self.addresses.compactMap { IPAddress(bytes: $0)?.description }
+      + self.uris.map { CertificateName.readable(String(decoding: $0, as: UTF8.self)) }
     guard !names.isEmpty else { return nil }
     let shown = names.prefix(10).joined(separator: ", ")
     return names.count > 10 ? "\(shown) and \(names.count - 10) more" : shown

@@ -171,10 +171,10 @@ extension NIOHTTPClient.Configuration {
 
   /// TLS, for `https` origins.
   ///
-  /// A server is who it says if its certificate leads to a trusted one (RFC 5280) and has the host's name as a subject
-  /// alternative name (RFC 9525): a name, also with `*` as the whole first label and two labels or more behind it, or the
-  /// very IP address. The common name does not count. The host counts also where a proxy or a resolver says what to
-  /// connect to.
+  /// With ``CertificateVerification/full``, a server is who it says if its certificate leads to a trusted one (RFC 5280) and
+  /// has the host's name as a subject alternative name (RFC 9525): a name, also with `*` as the whole first label and two
+  /// labels or more behind it, or the very IP address. The common name does not count. The host counts also where a proxy or a
+  /// resolver says what to connect to.
   ///
   /// Files are read when the first connection is opened. When they have changed, as certificates that are renewed do,
   /// new connections use the new contents. Open connections and their calls go on as they are. New files may be
@@ -202,14 +202,42 @@ extension NIOHTTPClient.Configuration {
       case pemFile(String)
       /// The certificates in these bytes, in PEM, and no others.
       case pemBytes([UInt8])
+      /// The authorities of a SPIFFE trust domain, for example `prod.example`, in this file, and no others: a SPIFFE bundle,
+      /// which is a JWK set with keys for `x509-svid`, or a map of trust domains to such sets (`trust_domains`).
+      ///
+      /// A server then needs a SPIFFE ID of this trust domain, besides what ``CertificateVerification`` asks for. Servers whose
+      /// certificates have no host name need ``CertificateVerification/names(_:)`` or ``CertificateVerification/chainOnly``.
+      case spiffeBundleFile(String, trustDomain: String)
     }
 
-    /// Whether the client verifies who the server is.
+    /// How the client verifies who the server is.
     public enum CertificateVerification: Sendable, Hashable {
       /// The server's certificate has to be valid, trusted, and for this host.
       case full
+      /// The server's certificate has to be valid and trusted, and has to have one of these names, whatever the host is. The
+      /// host, or ``TLS/serverName``, is still sent to the server (SNI). An empty list fails calls with `failed_precondition`.
+      case names([AcceptedName])
+      /// The server's certificate has to be valid and trusted, whatever its names are: whoever has any certificate of a trusted
+      /// authority can be the server. For authorities of one service, or with a ``TLS/serverVerifier``.
+      case chainOnly
       /// Any certificate is accepted: anybody in between can read and change everything.
       case none
+    }
+
+    /// A name that a server's certificate may have, for ``CertificateVerification/names(_:)``. A name that cannot be used fails
+    /// calls with `failed_precondition`.
+    public enum AcceptedName: Sendable, Hashable {
+      /// A DNS name in ASCII. It is compared as in RFC 9525, section 6.3: without regard to case, and with the certificate's
+      /// wildcards.
+      case dnsName(String)
+      /// An IP address, IPv6 with or without brackets.
+      case ipAddress(String)
+      /// A URI, which has to be the same byte for byte. For SPIFFE IDs use ``spiffeID(_:)``.
+      case uri(String)
+      /// A SPIFFE ID, for example `spiffe://prod.example/billing`. The certificate must have no other URI.
+      case spiffeID(String)
+      /// Any SPIFFE ID of a trust domain, for example of `prod.example`. The certificate must have no other URI.
+      case spiffeTrustDomain(String)
     }
 
     /// A certificate chain and its private key, in PEM: what the client shows to servers that ask for it.
@@ -228,8 +256,21 @@ extension NIOHTTPClient.Configuration {
 
     /// The certificates that connections trust: those of the system by default.
     public var trustRoots: TrustRoots
-    /// Whether the server's certificate is verified: ``CertificateVerification/full`` by default.
+    /// How the server's certificate is verified: ``CertificateVerification/full`` by default.
     public var certificateVerification: CertificateVerification
+    /// Asks the program about each server that has passed everything else, over TCP and QUIC alike. Nil, the default, for
+    /// nobody.
+    public var serverVerifier: ServerVerifier?
+    /// The paths of files with certificate revocation lists (RFC 5280, section 5), in PEM or DER. None by default.
+    ///
+    /// A server is refused, with `unavailable`, if its certificate or that of an intermediate authority is in the list of the
+    /// authority that has issued it. So is a server with a certificate whose authority has only lists that are out of date, or
+    /// not signed by that authority. Certificates of authorities without a list here are not looked up. Neither are trusted
+    /// certificates themselves, and pinned ones. Delta lists are read as additions. Without effect if any certificate is
+    /// accepted.
+    ///
+    /// Connections that are open stay open: lists count for new ones.
+    public var revocationLists: [String]
     /// The name that the server's certificate must have and that is sent to the server (SNI), instead of the origin's host.
     ///
     /// A name in ASCII, whose case and trailing dot do not count, or an IP address, IPv6 with or without brackets. For an
@@ -252,6 +293,8 @@ extension NIOHTTPClient.Configuration {
     public init(
       trustRoots: TrustRoots = .systemDefault,
       certificateVerification: CertificateVerification = .full,
+      serverVerifier: ServerVerifier? = nil,
+      revocationLists: [String] = [],
       serverName: String? = nil,
       clientCertificate: ClientCertificate? = nil,
       minimumVersion: Version = .tls12,
@@ -260,6 +303,8 @@ extension NIOHTTPClient.Configuration {
     ) {
       self.trustRoots = trustRoots
       self.certificateVerification = certificateVerification
+      self.serverVerifier = serverVerifier
+      self.revocationLists = revocationLists
       self.serverName = serverName
       self.clientCertificate = clientCertificate
       self.minimumVersion = minimumVersion

@@ -99,7 +99,7 @@ struct Connector: ConnectionOpener, Sendable {
               self.startTLS(tls, on: channel, for: attempt, deadline: deadline, times: times)
             } else {
               let version = self.version.known(for: self.origin.scheme) ?? .http1
-              self.startHTTP(version, on: channel, for: attempt, deadline: deadline, times: times)
+              self.startHTTP(version, on: channel, for: attempt, deadline: deadline, Setup(times: times))
             }
           }
         }
@@ -171,35 +171,41 @@ struct Connector: ConnectionOpener, Sendable {
     times: ConnectionTimes
   ) {
     let verification = ServerVerification(
-      tls.context.material.verifier.map {
-        ServerCertificateCheck($0, identity: tls.identity, peer: self.origin.description)
-      }
+      ServerCertificateCheck(tls.context.material.trust, identity: tls.identity, origin: self.origin)
     )
     let handshake = TLSHandshakeHandler(
       timeout: Duration(deadline - .now()),
-      timeoutError: { self.timedOut("the TLS handshake with", after: attempt.timeLimit) },
+      timeoutError: {
+        verification.isPending
+          ? ServerDecision.timedOut(peer: self.origin.description, after: attempt.timeLimit)
+          : self.timedOut("the TLS handshake with", after: attempt.timeLimit)
+      },
       describe: { error in
         guard var problem = verification.problem else { return self.describe(tlsFailure: error) }
-        problem.exception = error
+        if problem.exception == nil { problem.exception = error }
         return problem
       },
-      isTrusted: { verification.isTrusted },
+      isTrusted: { verification.certificates != nil },
       completion: { result in
         switch result {
         case .failure(let error):
           attempt.closed(error)
         case .success(let negotiated):
-          var times = times
-          times.didShakeHands()
-          self.startHTTP(negotiated: negotiated, on: channel, for: attempt, deadline: deadline, times: times)
+          var setup = Setup(times: times)
+          setup.times.didShakeHands()
+          setup.certificates = verification.certificates
+          setup.applicationProtocol = negotiated
+          self.startHTTP(negotiated: negotiated, on: channel, for: attempt, deadline: deadline, setup)
         }
       }
     )
     attempt.stop = { channel.close(promise: nil) }
+    channel.closeFuture.assumeIsolated().whenComplete { _ in verification.abandon() }
     do {
       let handler = try verification.makeHandler(
         tls.context.context,
-        serverName: tls.identity.serverNameIndication
+        serverName: tls.identity.serverNameIndication,
+        on: self.eventLoop
       )
       try channel.pipeline.syncOperations.addHandler(handshake)
       try channel.pipeline.syncOperations.addHandler(handler, position: .first)
@@ -209,21 +215,41 @@ struct Connector: ConnectionOpener, Sendable {
     }
   }
 
+  /// What is known of a connection once it can begin with HTTP.
+  private struct Setup {
+    var times: ConnectionTimes
+    /// Nil without TLS.
+    var certificates: PeerCertificates?
+    var applicationProtocol: String?
+
+    func apply(to state: ConnectionState, for attempt: PooledConnection) {
+      state.facts.setup = self.times.setup(nameResolution: attempt.nameResolution)
+      state.looksForAltSvc = attempt.looksForAltSvc
+      guard let certificates = self.certificates else { return }
+      let version = (try? state.channel.pipeline.syncOperations.nioSSL_tlsVersion()) ?? nil
+      state.facts.didSecure(
+        certificates,
+        version: version?.name,
+        applicationProtocol: self.applicationProtocol
+      )
+    }
+  }
+
   private func startHTTP(
     negotiated: String?,
     on channel: any Channel,
     for attempt: PooledConnection,
     deadline: NIODeadline,
-    times: ConnectionTimes
+    _ setup: Setup
   ) {
     switch (negotiated, self.version) {
     case ("h2", .automatic), ("h2", .http2Only):
-      self.startHTTP(.http2, on: channel, for: attempt, deadline: deadline, times: times)
+      self.startHTTP(.http2, on: channel, for: attempt, deadline: deadline, setup)
     case (_, .http2Only):
       channel.close(promise: nil)
       attempt.closed(self.noHTTP2("it has not chosen h2 in the TLS handshake (ALPN)"))
     case (_, .automatic), (_, .http1Only):
-      self.startHTTP(.http1, on: channel, for: attempt, deadline: deadline, times: times)
+      self.startHTTP(.http1, on: channel, for: attempt, deadline: deadline, setup)
     }
   }
 
@@ -234,7 +260,7 @@ struct Connector: ConnectionOpener, Sendable {
     on channel: any Channel,
     for attempt: PooledConnection,
     deadline: NIODeadline,
-    times: ConnectionTimes
+    _ setup: Setup
   ) {
     guard attempt.isWanted else {
       channel.close(promise: nil)
@@ -242,9 +268,9 @@ struct Connector: ConnectionOpener, Sendable {
     }
     do {
       if version.isMultiplexed {
-        try self.startHTTP2(on: channel, for: attempt, deadline: deadline, times: times)
+        try self.startHTTP2(on: channel, for: attempt, deadline: deadline, setup)
       } else {
-        try self.startHTTP1(on: channel, for: attempt, times: times)
+        try self.startHTTP1(on: channel, for: attempt, setup)
       }
     } catch {
       channel.close(promise: nil)
@@ -255,7 +281,7 @@ struct Connector: ConnectionOpener, Sendable {
   private func startHTTP1(
     on channel: any Channel,
     for attempt: PooledConnection,
-    times: ConnectionTimes
+    _ setup: Setup
   ) throws {
     let connection = HTTP1Connection(
       channel: channel,
@@ -264,8 +290,7 @@ struct Connector: ConnectionOpener, Sendable {
       delegate: attempt,
       logger: self.logger
     )
-    connection.state.setup = times.setup(nameResolution: attempt.nameResolution)
-    connection.state.looksForAltSvc = attempt.looksForAltSvc
+    setup.apply(to: connection.state, for: attempt)
     attempt.established(connection, version: .http1)
     try channel.pipeline.syncOperations.addHTTP1(connection, configuration: self.configuration.http1)
   }
@@ -274,7 +299,7 @@ struct Connector: ConnectionOpener, Sendable {
     on channel: any Channel,
     for attempt: PooledConnection,
     deadline: NIODeadline,
-    times: ConnectionTimes
+    _ setup: Setup
   ) throws {
     let connection = HTTP2Connection(
       channel: channel,
@@ -286,8 +311,7 @@ struct Connector: ConnectionOpener, Sendable {
       delegate: attempt,
       logger: self.logger
     )
-    connection.state.setup = times.setup(nameResolution: attempt.nameResolution)
-    connection.state.looksForAltSvc = attempt.looksForAltSvc
+    setup.apply(to: connection.state, for: attempt)
     attempt.established(connection, version: .http2)
     try channel.pipeline.syncOperations.addHandler(connection)
     // The connection can serve once the server has sent its settings.

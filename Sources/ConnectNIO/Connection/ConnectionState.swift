@@ -24,16 +24,13 @@ package final class ConnectionState {
   /// The origin, for errors.
   package let peer: String
   package let logger: Logger
-  /// As text.
-  package lazy var remoteAddress = self.channel.remoteAddress.flatMap { RemoteAddress.text($0) }
-  /// How long the steps to open this connection took.
-  package var setup: HTTPConnectionInfo.Setup?
   /// The last error of the channel, which explains why it is closed afterwards.
   package var channelError: (any Error)?
 
   // Each call reads these several times, so exclusivity is not checked at run time. That is safe: no access spans a call
   // out.
 
+  @exclusivity(unchecked) package var facts: ConnectionFacts
   @exclusivity(unchecked) package var phase = Phase.idle
   /// Between `channelRead` and `channelReadComplete`, which flushes.
   @exclusivity(unchecked) package var isReading = false
@@ -50,7 +47,6 @@ package final class ConnectionState {
   @exclusivity(unchecked) package var delegate: (any StreamConnectionDelegate)?
   /// The number last reported with `canServe`.
   @exclusivity(unchecked) package private(set) var servedStreams: Int?
-  @exclusivity(unchecked) private var hasServedStream = false
   /// Whether any response has begun.
   @exclusivity(unchecked) package var hasAnswered = false
   /// Whether the delegate wants to hear of `alt-svc` fields.
@@ -66,22 +62,10 @@ package final class ConnectionState {
     self.channel = channel
     self.eventLoop = channel.eventLoop
     self.version = version
+    self.facts = ConnectionFacts(channel, version: version)
     self.peer = peer
     self.delegate = delegate
     self.logger = logger
-  }
-
-  /// To be told to the handler of a stream that starts.
-  package func infoForNextStream(isEarly: Bool = false) -> HTTPConnectionInfo {
-    let isReused = self.hasServedStream
-    self.hasServedStream = true
-    return HTTPConnectionInfo(
-      version: self.version,
-      isReused: isReused,
-      remoteAddress: self.remoteAddress,
-      setup: isReused ? nil : self.setup,
-      isEarlyData: isEarly
-    )
   }
 
   // MARK: The delegate

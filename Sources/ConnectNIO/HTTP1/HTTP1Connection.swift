@@ -169,7 +169,7 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
     guard let stream = self.stream else { return }
     if !stream.hasStarted {
       stream.hasStarted = true
-      stream.handler?.streamDidStart(on: self.state.infoForNextStream())
+      stream.handler?.streamDidStart(on: self.state.facts.infoForNextStream())
       guard self.isServing(stream) else { return }
     }
     stream.isFlushed = true

@@ -183,7 +183,7 @@ extension HTTP2Connection {
     switch consume event {
     case .started(let stream):
       guard let handler = stream.handler else { return }
-      handler.streamDidStart(on: self.state.infoForNextStream())
+      handler.streamDidStart(on: self.state.facts.infoForNextStream())
       if !self.session.takesRequests { self.state.reportWillClose(self) }
     case .head(let stream, let head):
       self.state.hasAnswered = true

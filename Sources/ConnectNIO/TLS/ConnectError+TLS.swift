@@ -8,18 +8,28 @@ extension ConnectError {
   }
 
   /// - Parameters:
-  ///   - name: What the certificate should be for.
+  ///   - name: What the certificate should be for, with quotation marks.
   ///   - names: What it is for; nil for nothing.
   package static func serverNameMismatch(peer: String, name: String, names: String?) -> ConnectError {
     let others = names.map { ", but for \($0)" } ?? "; it has no subject alternative names"
     return .ofConnection(
       .unavailable,
-      "TLS: hostname mismatch: the certificate of \(peer) is not for '\(name)'\(others)"
+      "TLS: hostname mismatch: the certificate of \(peer) is not for \(name)\(others)"
     ).asFinal
   }
 
   package static func refusedServerCertificate(peer: String, reason: String) -> ConnectError {
     .ofConnection(.unavailable, "TLS: the certificate of \(peer) was not accepted: \(reason)").asFinal
+  }
+
+  /// - Parameter cause: What the program's own verifier has thrown.
+  static func refusedByServerVerifier(peer: String, _ cause: any Swift.Error) -> ConnectError {
+    let text = (cause as? ConnectError)?.message ?? String(describing: cause)
+    return .ofConnection(
+      .unavailable,
+      "TLS: the certificate of \(peer) was not accepted: the client's own verifier (serverVerifier) says: \(text)",
+      cause
+    ).asFinal
   }
 
   /// - Parameter isFinal: See ``ConnectError/isFinal``.

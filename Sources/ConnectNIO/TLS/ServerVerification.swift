@@ -4,44 +4,69 @@ internal import NIOSSL
 
 /// The verification of the server in one TLS handshake over TCP. Confined to the connection's event loop.
 final class ServerVerification {
-  private let check: ServerCertificateCheck?
-  /// Whether a handshake that has succeeded is one with a server that may be trusted.
-  private(set) var isTrusted: Bool
+  private let check: ServerCertificateCheck
+  /// The server's certificates, once they are trusted. Without them, a handshake that has succeeded is one with nobody.
+  private(set) var certificates: PeerCertificates?
   /// Why the server is not trusted, once that is known.
   private(set) var problem: ConnectError?
+  private var decision: ServerDecision?
 
-  /// - Parameter check: Nil if any server is accepted.
-  init(_ check: ServerCertificateCheck?) {
+  init(_ check: ServerCertificateCheck) {
     self.check = check
-    self.isTrusted = check == nil
   }
+
+  /// Whether it is the program's turn to decide.
+  var isPending: Bool { self.decision?.isPending == true }
 
   /// The TLS handler of the handshake.
   ///
   /// - Parameter serverName: What the server is asked for (SNI); nil for an IP address.
-  func makeHandler(_ context: NIOSSLContext, serverName: String?) throws -> NIOSSLClientHandler {
-    guard let check = self.check else {
-      return try NIOSSLClientHandler(context: context, serverHostname: serverName)
-    }
+  func makeHandler(
+    _ context: NIOSSLContext,
+    serverName: String?,
+    on eventLoop: any EventLoop
+  ) throws -> NIOSSLClientHandler {
     // It is called before the client shows its own certificate.
-    return try NIOSSLClientHandler(
+    try NIOSSLClientHandler(
       context: context,
       serverHostname: serverName,
       customVerificationCallback: { certificates, promise in
-        promise.succeed(self.verify(certificates, check) ? .certificateVerified : .failed)
+        self.verify(certificates, on: eventLoop) { isTrusted in
+          promise.succeed(isTrusted ? .certificateVerified : .failed)
+        }
       }
     )
   }
 
-  private func verify(_ certificates: [NIOSSLCertificate], _ check: ServerCertificateCheck) -> Bool {
-    let chain = certificates.compactMap { try? $0.toDERBytes() }
-    guard chain.count == certificates.count else { return false }
+  /// The channel is closed: nobody waits any more.
+  func abandon() { self.decision?.abandon() }
+
+  private func verify(
+    _ certificates: [NIOSSLCertificate],
+    on eventLoop: any EventLoop,
+    _ completion: @escaping (Bool) -> Void
+  ) {
+    let shown = certificates.compactMap { try? $0.toDERBytes() }
+    guard shown.count == certificates.count else { return completion(false) }
+    let found: PeerCertificates
     do throws(ConnectError) {
-      _ = try check.check(chain)
-      self.isTrusted = true
+      found = try self.check.check(shown)
     } catch {
       self.problem = error
+      return completion(false)
     }
-    return self.isTrusted
+    guard let decision = self.check.question(about: found) else {
+      self.certificates = found
+      return completion(true)
+    }
+    self.decision = decision
+    decision.ask(on: eventLoop) { [weak decision] in
+      switch decision?.state {
+      case .accepted: self.certificates = found
+      case .refused(let error): self.problem = error
+      case .new, .pending, .abandoned, nil: break
+      }
+      completion(self.certificates != nil)
+    }
   }
 }

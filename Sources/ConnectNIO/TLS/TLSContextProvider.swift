@@ -120,7 +120,7 @@ package final class TLSContextProvider: Sendable {
   private func make(using files: TLSFiles) -> Outcome {
     do {
       let material = TLSMaterial(
-        verifier: try self.anchors(files).map { CertificateVerifier($0) },
+        trust: try self.trust(files),
         clientCertificate: try self.clientCertificate(files),
         keyLog: try self.tls.keyLogFile.map { path in try KeyLogFile(path: path) }
       )
@@ -152,7 +152,7 @@ package final class TLSContextProvider: Sendable {
     }
     // No certificate is trusted here: see ServerVerification.
     configuration.trustRoots = .certificates([])
-    configuration.certificateVerification = material.verifier == nil ? .none : .noHostnameVerification
+    configuration.certificateVerification = .noHostnameVerification
     if let keyLog = material.keyLog { configuration.keyLogCallback = { keyLog.append($0) } }
     if let client = material.clientCertificate {
       let (chain, key) = self.clientCertificateSources
@@ -170,19 +170,53 @@ package final class TLSContextProvider: Sendable {
     }
   }
 
+  /// Which servers are trusted. Files are read even if nothing is verified, so that their faults show.
+  private func trust(_ files: TLSFiles) throws -> ServerTrust {
+    let anchors = try self.anchors(files)
+    let revocation = try self.revocation(files)
+    var trust = ServerTrust(anchors.map { CertificateVerifier($0, revocation: revocation) })
+    trust.names = try self.tls.nameRule
+    trust.trustDomain = try self.tls.trustDomain
+    trust.decision = self.tls.serverVerifier
+    return trust
+  }
+
   /// What the configuration trusts; nil if nothing is verified.
   private func anchors(_ files: TLSFiles) throws -> TrustAnchors? {
+    let isNeeded = self.tls.certificateVerification != .none
     let (bytes, source): ([UInt8], String)
     switch self.tls.trustRoots {
     case .systemDefault:
-      return self.tls.certificateVerification == .full ? try self.systemTrustRoots.anchors() : nil
+      return isNeeded ? try self.systemTrustRoots.anchors() : nil
+    case .spiffeBundleFile(let path, let trustDomain):
+      let bundle = try SPIFFEBundle(
+        try files.bytes(of: path),
+        trustDomain: trustDomain,
+        source: "the file \(path)"
+      )
+      return isNeeded ? TrustAnchors(bundle.authorities) : nil
     case .pemFile(let path):
       (bytes, source) = (try files.bytes(of: path), "the file \(path)")
     case .pemBytes(let pem):
       (bytes, source) = (pem, "the trust roots")
     }
     guard let anchors = TrustAnchors(pem: bytes) else { throw Self.noCertificate(bytes, source) }
-    return self.tls.certificateVerification == .full ? anchors : nil
+    return isNeeded ? anchors : nil
+  }
+
+  private func revocation(_ files: TLSFiles) throws -> RevocationLists? {
+    guard !self.tls.revocationLists.isEmpty else { return nil }
+    return RevocationLists(
+      try self.tls.revocationLists.flatMap { path in
+        let bytes = try files.bytes(of: path)
+        guard let lists = RevocationList.all(in: bytes) else {
+          throw Self.unusable(
+            "there is no readable certificate revocation list (PEM or DER) in the file \(path)\(Self.hint(bytes))"
+          )
+        }
+        return lists
+      }
+    )
   }
 
   private static func certificates(
@@ -231,7 +265,11 @@ extension NIOHTTPClient.Configuration.TLS {
   /// The files whose changes are followed.
   fileprivate var filePaths: [String] {
     var paths: [String] = []
-    if case .pemFile(let path) = self.trustRoots { paths.append(path) }
+    switch self.trustRoots {
+    case .pemFile(let path), .spiffeBundleFile(let path, _): paths.append(path)
+    case .systemDefault, .pemBytes: break
+    }
+    paths += self.revocationLists
     if case .pemFiles(let chain, let privateKey) = self.clientCertificate { paths += [chain, privateKey] }
     return paths
   }

@@ -46,6 +46,8 @@ struct WireTap: Interceptor {
     let peer = connection.remoteAddress.map { ", \($0)" } ?? ""
     let sizes = "\(metrics.requestBodyBytes) bytes sent, \(metrics.responseBodyBytes) received"
     self.line("*", "\(connection.version.rawValue)\(peer), \(sizes)")
+    guard let tls = connection.tls else { return }
+    for line in TLSFacts(tls).lines { self.line("*", line) }
   }
 
   static func show(_ mark: String, _ headers: Headers) {

@@ -87,6 +87,28 @@ final class HTTP3EarlyCallTests: XCTestCase {
     }
   }
 
+  /// A session that goes on belongs to a server that the program has accepted.
+  func testVerifierIsAskedOnceForASession() async throws {
+    let server = try await PythonHTTP3Server.shared()
+    let asked = Mutex(0)
+    var configuration = server.configuration(.alone(HTTP3Configuration(usesEarlyData: true)))
+    configuration.tls.serverVerifier = ServerVerifier { _ in
+      await Task.yield()
+      asked.withLock { $0 += 1 }
+    }
+    let client = try Client(configuration, port: server.port(.aioquic))
+    await client.getTicket()
+    XCTAssertEqual(asked.withLock { $0 }, 1)
+    _ = client.takeInfos()
+    let response = await client.lookUp("early")
+    XCTAssertNil(response.error)
+    let info = try XCTUnwrap(client.takeInfos().first)
+    XCTAssertTrue(info.isEarlyData)
+    XCTAssertEqual(info.tls?.names.dnsNames, ["localhost"], "known of the earlier session")
+    XCTAssertEqual(asked.withLock { $0 }, 1)
+    await client.shutDown()
+  }
+
   func testCallsTellWhetherTheyWereEarly() async throws {
     let server = try await PythonHTTP3Server.shared()
     let client = try Client(

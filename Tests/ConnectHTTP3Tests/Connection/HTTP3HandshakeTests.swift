@@ -42,7 +42,10 @@ final class HTTP3HandshakeTests: XCTestCase {
       tls: TLS(trustRoots: .pemBytes(Array(others.authorityPEM.utf8)))
     )
     let message = try self.error(peer).message ?? ""
-    XCTAssertTrue(message.hasPrefix("TLS: the certificate of https://localhost was not accepted: "), message)
+    XCTAssertTrue(
+      message.hasPrefix("TLS: the certificate of https://localhost was not accepted: "),
+      message
+    )
     XCTAssertTrue(message.contains("unknown CA"), message)
     XCTAssertNotEqual(peer.serverError, 0, "the server was told")
   }

@@ -86,30 +86,63 @@ final class CertificateServers: Sendable {
     endpointName: String? = nil,
     _ tls: NIOHTTPClient.Configuration.TLS
   ) async -> Result<String, ConnectError> {
-    let port = transport == .tcp ? self.tcp[number].port : self.quicPorts[number]
+    await self.withClient(number, over: transport, host: host, endpointName: endpointName, tls) { client in
+      let record = await client()
+      return record.failure.map { .failure($0.error) } ?? .success(record.text)
+    }
+  }
+
+  /// A client that makes a request each time that it is called.
+  typealias Client = () async -> StreamRecord
+
+  /// Calls `body` with a client. Parameters as in ``get(_:over:host:endpointName:_:)``.
+  ///
+  /// - Parameter change: Changes the configuration.
+  func withClient<R>(
+    _ number: Int,
+    over transport: Transport,
+    host: String = "localhost",
+    endpointName: String? = nil,
+    _ tls: NIOHTTPClient.Configuration.TLS,
+    _ change: (inout NIOHTTPClient.Configuration) -> Void = { _ in },
+    _ body: (Client) async throws -> R
+  ) async rethrows -> R {
+    let port = self.port(number, over: transport)
     var configuration = NIOHTTPClient.Configuration(tls: tls, http3: transport == .tcp ? nil : .alone)
+    configuration.channel.backoff = .init(initial: .milliseconds(5), maximum: .milliseconds(20))
     let addresses = ["127.0.0.1:\(port)"].compactMap { EndpointAddress($0) }
     configuration.channel.resolver = StaticResolver([Endpoint(addresses: addresses, serverName: endpointName)]
     )
+    change(&configuration)
     let client = NIOHTTPClient(configuration: configuration)
     let origin = Origin(scheme: .https, host: host, port: port)
-    let result = await self.get(origin, client)
-    await client.shutdown(within: .seconds(5))
-    return result
+    do {
+      let result = try await body { await self.get(origin, client) }
+      await client.shutdown(within: .seconds(5))
+      return result
+    } catch {
+      await client.shutdown(within: .seconds(5))
+      throw error
+    }
   }
 
-  private func get(_ origin: Origin, _ client: NIOHTTPClient) async -> Result<String, ConnectError> {
+  private func get(_ origin: Origin, _ client: NIOHTTPClient) async -> StreamRecord {
     let endpoint: any HTTPEndpoint
     do throws(ConnectError) {
       endpoint = try client.endpoint(for: origin, on: nil, requiresHTTP2: false)
     } catch {
-      return .failure(error)
+      var record = StreamRecord()
+      record.failure = HTTPStreamFailure(error: error)
+      return record
     }
-    let record = await StreamRecord.run(
+    return await StreamRecord.run(
       HTTPStreamRequest(method: .get, target: "/", headers: [:], body: .complete(ByteBuffer())),
       on: endpoint
     )
-    return record.failure.map { .failure($0.error) } ?? .success(record.text)
+  }
+
+  func port(_ number: Int, over transport: Transport) -> Int {
+    transport == .tcp ? self.tcp[number].port : self.quicPorts[number]
   }
 
   /// How many requests the servers over TCP have had.

@@ -101,9 +101,8 @@ final class HTTP3TestPeer {
     let credentials = try earlier?.credentials ?? GnuTLSCredentials(material)
     self.credentials = credentials
     let identifier = try ReferenceIdentifier(serverName)
-    let check = credentials.verifier.map {
-      ServerCertificateCheck($0, identity: identifier, peer: "https://\(serverName)")
-    }
+    let origin = Origin(scheme: .https, host: serverName, port: 443)
+    let check = ServerCertificateCheck(credentials.trust, identity: identifier, origin: origin)
     let session = try HTTP3Session(
       local: self.clientAddress,
       remote: self.serverAddress,
@@ -112,6 +111,7 @@ final class HTTP3TestPeer {
         credentials,
         serverName: identifier.serverNameIndication,
         check: check,
+        on: self.channel.eventLoop,
         ticket: ticket ?? earlier?.ticket,
         keepsTicket: self.options.tickets != 0
       ),

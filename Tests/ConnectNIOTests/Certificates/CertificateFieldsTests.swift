@@ -90,7 +90,7 @@ final class CertificateFieldsTests: XCTestCase {
     let fields = try XCTUnwrap(CertificateFields(der: try self.der(certificate)))
     XCTAssertEqual(fields.names.dnsNames.first, Array("*.a.test".utf8))
     XCTAssertEqual(fields.names.addresses, [Array(repeating: 0, count: 15) + [1]])
-    XCTAssertEqual(fields.names.text, "*.a.test, ::1")
+    XCTAssertEqual(fields.names.text, "*.a.test, ::1, https://b.test")
     XCTAssertEqual(PresentedIdentifiers(dnsNames: [Array("a\u{1b}[2Jb".utf8)]).text, "a?[2Jb")
     let bare = try await TestCertificate.make("common.test", names: nil)
     let none = try XCTUnwrap(CertificateFields(der: try self.der(bare)))

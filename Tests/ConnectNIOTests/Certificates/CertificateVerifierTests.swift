@@ -146,9 +146,12 @@ final class CertificateVerifierTests: XCTestCase {
     let verifier = CertificateVerifier(TrustAnchors([try self.certificate(old), try self.certificate(new)]))
     let own = try self.certificate(leaf)
     // Certificates that are not needed do not count.
-    let expiry = try verifier.verify(own, issuers: [try self.certificate(old)])
+    let expiry = try verifier.verify(own, issuers: [try self.certificate(old)]).expiry
     XCTAssertEqual(expiry, try self.certificate(new).notAfter)
-    XCTAssertEqual(try verifier.verify(own, issuers: [], at: Self.past), try self.certificate(old).notAfter)
+    XCTAssertEqual(
+      try verifier.verify(own, issuers: [], at: Self.past).expiry,
+      try self.certificate(old).notAfter
+    )
   }
 
   // MARK: Nothing is weaker

@@ -102,6 +102,34 @@ final class TLSReloadTests: XCTestCase {
     await newServer.stop()
   }
 
+  /// A list that revokes the server's certificate ends no call, and no connection.
+  func testRevocationWhileACallRuns() async throws {
+    let root = try await TestCertificate.make("root", ["basicConstraints=critical,CA:TRUE"])
+    let own = try await TestCertificate.make("own", issuer: root)
+    let (before, after) = (try await root.revocationList(), try await root.revocationList(of: [own]))
+    let server = try await self.server(TestCertificates().serving(own))
+    try await withTemporaryFolder { folder in
+      let path = "\(folder)/list.pem"
+      try before.write(toFile: path, atomically: true, encoding: .utf8)
+      let client = self.client(
+        .init(trustRoots: .pemBytes(Array(root.pem.utf8)), revocationLists: [path], fileCheckInterval: .zero)
+      )
+      let open = try self.call(client, server).start(.post, "/open", body: .streamed)
+      try await open.hasHead()
+      try after.write(toFile: path, atomically: true, encoding: .utf8)
+      // Another origin of the same server, with connections of its own and the same TLS files.
+      let origin = Origin(scheme: .https, host: "127.0.0.1", port: server.port)
+      let endpoint = try client.endpoint(for: origin, on: nil, requiresHTTP2: false)
+      let refused = try await TestCall(endpoint, on: self.eventLoop).start().outcome()
+      self.assertFails(refused, "it has been revoked by 'CN=root'")
+      open.finish()
+      let text = try await open.response().text
+      XCTAssertEqual(text, "late")
+      await client.shutdown()
+    }
+    await server.stop()
+  }
+
   /// The two files of a client certificate are exchanged one after the other, the first one by a rewrite in place.
   func testClientCertificateIsExchanged() async throws {
     let (old, new) = (try await TestCertificates.make(), try await TestCertificates.make())

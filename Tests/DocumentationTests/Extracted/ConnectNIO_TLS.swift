@@ -1,5 +1,6 @@
 // Extracted from Sources/ConnectNIO/ConnectNIO.docc/TLS.md by `make generate`.
 
+import Connect
 import ConnectNIO
 
 private func ConnectNIO_TLS_1() async throws {
@@ -15,6 +16,34 @@ private func ConnectNIO_TLS_1() async throws {
 }
 
 private func ConnectNIO_TLS_2() async throws {
+  var configuration = NIOHTTPClient.Configuration.defaults
+  configuration.tls.trustRoots = .spiffeBundleFile("/run/spire/bundle.json", trustDomain: "prod.example")
+  configuration.tls.certificateVerification = .names([
+    .spiffeID("spiffe://prod.example/billing"),
+    .spiffeTrustDomain("stage.example"),
+    .dnsName("billing.internal"),
+  ])
+  _ = configuration
+}
+
+private func ConnectNIO_TLS_3() async throws {
+  var configuration = NIOHTTPClient.Configuration.defaults
+  configuration.tls.certificateVerification = .chainOnly
+  configuration.tls.serverVerifier = ServerVerifier { server in
+    guard server.names.uris.contains("spiffe://prod.example/\(server.host)") else {
+      throw ConnectError(code: .unauthenticated, message: "\(server.host) has another service's certificate")
+    }
+  }
+  _ = configuration
+}
+
+private func ConnectNIO_TLS_4() async throws {
+  var configuration = NIOHTTPClient.Configuration.defaults
+  configuration.tls.revocationLists = ["/etc/service/ca.crl", "/etc/service/issuing-ca.crl"]
+  _ = configuration
+}
+
+private func ConnectNIO_TLS_5() async throws {
   var configuration = NIOHTTPClient.Configuration.defaults
   configuration.tls.keyLogFile = "/var/tmp/keys.log"
   _ = configuration

@@ -16,6 +16,16 @@ import ServiceLifecycle
 import XCTest
 
 extension DocComments {
+  private func ServerVerifier_1() async throws {
+    var configuration = NIOHTTPClient.Configuration.defaults
+    configuration.tls.serverVerifier = ServerVerifier { server in
+      guard server.names.uris.contains("spiffe://prod.example/billing") else {
+        throw ConnectError(code: .unauthenticated, message: "this is not the billing service")
+      }
+    }
+    _ = configuration
+  }
+
   private func HTTP3Support_1() async throws {
     let client = NIOHTTPClient(configuration: .init(http3: .discovered))
     _ = client

@@ -80,6 +80,37 @@ public struct TestCertificate: Sendable {
   }
 }
 
+extension TestCertificate {
+  /// A revocation list of this authority, in PEM.
+  ///
+  /// - Parameter revoked: Certificates that it has issued.
+  public func revocationList(
+    of revoked: [TestCertificate] = [],
+    validity: Validity = .current
+  ) async throws -> String {
+    try await OpenSSL.run { openssl in
+      try openssl.write(
+        "[ca]\ndefault_ca=c\n[c]\ndatabase=index\ndefault_md=sha256\ncrlnumber=number\n",
+        to: "configuration"
+      )
+      try openssl.write("", to: "index")
+      try openssl.write("01\n", to: "number")
+      try openssl.write(self.pem, to: "issuer")
+      try openssl.write(self.keyPEM, to: "issuer-key")
+      let authority = ["ca", "-config", "configuration", "-cert", "issuer", "-keyfile", "issuer-key"]
+      for certificate in revoked {
+        try openssl.write(certificate.pem, to: "revoked")
+        try await openssl(authority + ["-revoke", "revoked"])
+      }
+      let (start, end) = validity.dates
+      try await openssl(
+        authority + ["-gencrl", "-out", "list", "-crl_lastupdate", start, "-crl_nextupdate", end]
+      )
+      return try openssl.read("list")
+    }
+  }
+}
+
 extension TestCertificates {
   /// The same certificates with another server certificate, which the server presents with `issuers`.
   public func serving(_ certificate: TestCertificate, issuers: [TestCertificate] = []) -> TestCertificates {
