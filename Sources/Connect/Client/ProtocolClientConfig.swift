@@ -2,8 +2,8 @@ public import Logging
 
 /// How a ``ProtocolClient`` makes its calls.
 public struct ProtocolClientConfig: Sendable {
-  /// `http://host:port`, `https://host:port` or `unix:/path`, with an optional base path for the first two. An unusable
-  /// host makes each call fail with `invalid_argument`.
+  /// `http://host:port`, `https://host:port`, `unix:/path`, `unix-abstract:NAME` or `vsock:CID:PORT`, with an optional
+  /// base path for the first two. An unusable host makes each call fail with `invalid_argument`.
   public var host: String
   /// The protocol on the wire, or several protocols from which the client selects the first that works.
   public var networkProtocol: NetworkProtocol
@@ -55,7 +55,7 @@ public struct ProtocolClientConfig: Sendable {
   /// interceptors, no time limit, no GET, no hedging. Requests are not compressed, and responses may be in gzip.
   ///
   /// - Parameters:
-  ///   - host: `http://host:port`, `https://host:port` or `unix:/path`. It is not checked here: each call fails with
+  ///   - host: See ``host``. It is not checked here: each call fails with
   ///     `invalid_argument` if it cannot be used.
   ///   - networkProtocol: See ``networkProtocol``; the Connect protocol by default.
   ///   - codec: See ``codec``; protobuf's binary encoding by default.

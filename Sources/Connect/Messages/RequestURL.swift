@@ -15,11 +15,11 @@ public struct RequestURL: Sendable, Hashable {
     self.query = query
   }
 
-  /// `http`, `https` or `unix`.
+  /// `http`, `https`, `unix`, `unix-abstract` or `vsock`.
   public var scheme: String { self.origin.scheme.rawValue }
-  /// The host's name or address; the socket's path for `unix`.
+  /// The host's name or address; see ``Origin/host`` for sockets.
   public var host: String { self.origin.host }
-  /// The port, 1 to 65,535; 0 for `unix`.
+  /// The port, 1 to 65,535; see ``Origin/port`` for sockets.
   public var port: Int { self.origin.port }
 }
 

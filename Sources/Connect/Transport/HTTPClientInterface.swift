@@ -17,7 +17,7 @@ public protocol HTTPClientInterface: Sendable {
   /// The endpoint for `origin`. Opens no connection: the first stream does.
   ///
   /// - Parameters:
-  ///   - origin: Where the endpoint's requests go: scheme, host and port, or the path of a Unix domain socket.
+  ///   - origin: Where the endpoint's requests go: scheme, host and port, or a socket of another kind.
   ///   - executor: If given, the endpoint has to live on this executor, which is one of ``executors``, or came from another
   ///     endpoint of the same transport.
   ///   - requiresHTTP2: Whether streams of the endpoint must go over HTTP/2 or HTTP/3, as gRPC's must. The transport then

@@ -1,3 +1,5 @@
+internal import Connect
+
 /// What a channel connects to, and how its addresses are found
 /// (<https://github.com/grpc/grpc/blob/master/doc/naming.md>).
 ///
@@ -10,6 +12,8 @@
 /// | `ipv4:192.0.2.1:80,192.0.2.2:80` | these addresses |
 /// | `ipv6:[2001:db8::1]:80` | these addresses |
 /// | `unix:/path`, `unix:///path` | a Unix domain socket |
+/// | `unix-abstract:name` | a Unix domain socket in Linux's abstract namespace |
+/// | `vsock:cid:port` | a virtual machine or its host |
 public enum Target: Hashable, Sendable {
   /// A host that the system's resolver looks up.
   ///
@@ -27,6 +31,10 @@ public enum Target: Hashable, Sendable {
   case addresses([EndpointAddress])
   /// A Unix domain socket.
   case unix(path: String)
+  /// A Unix domain socket with a name in Linux's abstract namespace, without the NUL in front.
+  case unixAbstract(name: String)
+  /// A port of a virtual machine or of its host: 1 is this machine's CID, 2 the host's (vsock(7)).
+  case vsock(cid: UInt32, port: UInt32)
 
   /// The port of names and addresses that come without one, as in gRPC.
   public static let defaultPort = 443
@@ -51,6 +59,8 @@ extension Target: CustomStringConvertible {
     case .dns(let host, let server?): "dns://\(server)/\(host)"
     case .service(let name): "srv:\(name)"
     case .unix(let path): "unix:\(path)"
+    case .unixAbstract(let name): "unix-abstract:\(name)"
+    case .vsock(let cid, let port): "vsock:\(cid):\(port)"
     case .addresses(let addresses):
       (addresses.first?.isIPv6 == true ? "ipv6:" : "ipv4:")
         + addresses.map(\.description).joined(separator: ",")
@@ -69,7 +79,7 @@ extension EndpointAddress {
 extension Target {
   private static let forms =
     "https://HOST:PORT, dns:HOST:PORT, srv:_SERVICE._tcp.NAME, ipv4:ADDRESS:PORT, "
-    + "ipv6:[ADDRESS]:PORT, or unix:/PATH"
+    + "ipv6:[ADDRESS]:PORT, unix:/PATH, unix-abstract:NAME, or vsock:CID:PORT"
 
   /// Parses a text of one of the forms in the table above.
   ///
@@ -99,7 +109,12 @@ extension Target {
       return try self.addresses(rest, family: scheme == "ipv4" ? .v4 : .v6)
     case "unix":
       return try self.unix(rest)
-    case "xds", "unix-abstract", "vsock":
+    case "unix-abstract":
+      return try self.unixAbstract(rest)
+    case "vsock":
+      guard let port = VsockPort(rest) else { throw HostProblem(text: "write \(VsockPort.form)") }
+      return .vsock(cid: port.cid, port: port.port)
+    case "xds":
       throw HostProblem(text: "the scheme \"\(scheme)\" is not supported; write \(self.forms)")
     default:
       throw HostProblem(text: "\"\(scheme)\" is no known scheme; write dns:\(text), or \(self.forms)")
@@ -176,5 +191,14 @@ extension Target {
       throw HostProblem(text: "the path of a socket has 1 to 107 bytes; write unix:/PATH")
     }
     return .unix(path: path)
+  }
+
+  private static func unixAbstract(_ name: String) throws(HostProblem) -> Target {
+    guard (1...107).contains(name.utf8.count), !name.utf8.contains(0) else {
+      throw HostProblem(
+        text: "the name of a socket has 1 to 107 bytes and no NUL; write unix-abstract:NAME"
+      )
+    }
+    return .unixAbstract(name: name)
   }
 }

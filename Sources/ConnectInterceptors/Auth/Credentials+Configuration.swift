@@ -15,7 +15,8 @@ extension Credentials {
     public var refreshTimeout: Duration
     /// How often a token may be fetched.
     public var window: RefreshWindow
-    /// Whether the token may be sent without TLS. Unix domain sockets count as secure.
+    /// Whether the token may be sent without TLS. Unix domain sockets count as secure, virtual machines
+    /// (`vsock:`) do not.
     public var allowsCleartext: Bool
     /// How long the headers of a stream may be held back, to see whether the server refuses the token right after them.
     /// A stream can be retried only while its headers are held back.

@@ -173,7 +173,7 @@ public final class CredentialsInterceptor: Interceptor {
 extension CredentialsInterceptor: ConfigurationChecking {
   package func problem(in config: ProtocolClientConfig) -> String? {
     guard let origin = try? Origin.parse(host: config.host).origin,
-      !self.credentials.hosts.contains(origin.host)
+      !self.credentials.hosts.contains(origin.hostInSettings)
     else { return nil }
     return
       "the credentials for \(self.credentials.hosts.description) do not go to \(origin), the client's host: "

@@ -13,8 +13,9 @@ struct HostList: Sendable {
   /// - Parameter hosts: Names, addresses, paths of sockets, and `*.example.com` for all names below.
   init(_ hosts: [String]) {
     for host in hosts {
-      // As in a request: names in lower case, IPv6 addresses without brackets, paths as they are.
-      let host = host.hasPrefix("/") ? host : host.lowercased().filter { $0 != "[" && $0 != "]" }
+      // As in a request: names in lower case, IPv6 addresses without brackets, paths and names of sockets as they are.
+      let isSocket = host.hasPrefix("/") || host.hasPrefix("unix-abstract:")
+      let host = isSocket ? host : host.lowercased().filter { $0 != "[" && $0 != "]" }
       if host.hasPrefix("*.") {
         self.suffixes.append(String(host.dropFirst()))
       } else {
@@ -24,7 +25,9 @@ struct HostList: Sendable {
   }
 
   func contains(_ host: String) -> Bool {
-    self.names.contains(host)
-      || self.suffixes.contains { host.utf8.count > $0.utf8.count && host.hasSuffix($0) }
+    if self.names.contains(host) { return true }
+    // The path or name of a socket is in no domain.
+    return !host.utf8.contains { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: ":") }
+      && self.suffixes.contains { host.utf8.count > $0.utf8.count && host.hasSuffix($0) }
   }
 }

@@ -3,20 +3,20 @@ internal import Connect
 /// Where a request goes, as cookies see it. The port does not count (RFC 6265, section 8.5), nor does the scheme but for
 /// ``isSecure``.
 struct CookieOrigin {
-  /// The host in lower case, or the path of the socket.
+  /// The host in lower case, or the socket.
   let host: String
   /// What a server calls the host in `Domain`.
   let name: String
-  /// Whether nobody on the way can read along. A Unix domain socket counts as secure.
+  /// Whether nobody on the way can read along. A Unix domain socket counts as secure, a virtual machine does not.
   let isSecure: Bool
   /// Whether the host has a place in a hierarchy of names: it is no address and no socket.
   private let isName: Bool
 
   init(_ url: RequestURL) {
-    let isSocket = url.origin.scheme == .unix
-    self.host = isSocket ? url.host : url.host.lowercased()
+    let isSocket = !url.origin.scheme.isTCP
+    self.host = isSocket ? url.origin.hostInSettings : url.host.lowercased()
     self.name = isSocket ? "localhost" : self.host
-    self.isSecure = url.origin.scheme != .http
+    self.isSecure = url.origin.scheme.isPrivate
     self.isName = !isSocket && !Self.isAddress(self.host)
   }
 

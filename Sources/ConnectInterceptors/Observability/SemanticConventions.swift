@@ -65,7 +65,7 @@ enum RPCSystem: String, Sendable, Hashable {
 
 extension Origin {
   /// The value of `server.port`; a Unix domain socket has none.
-  var serverPort: Int? { self.scheme == .unix ? nil : self.port }
+  var serverPort: Int? { self.scheme.isUnixSocket ? nil : self.port }
 }
 
 extension HTTPConnectionInfo {
@@ -84,7 +84,12 @@ extension HTTPConnectionInfo {
   /// The value of `network.transport`, for a connection to `origin`.
   func transport(to origin: Origin) -> String {
     if self.version == .http3 { return "quic" }
-    return origin.scheme == .unix ? "unix" : "tcp"
+    return switch origin.scheme {
+    case .http, .https: "tcp"
+    case .unix, .unixAbstract: "unix"
+    // The list has no name for it, and allows others.
+    case .vsock: "vsock"
+    }
   }
 }
 

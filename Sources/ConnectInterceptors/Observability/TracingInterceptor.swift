@@ -23,7 +23,7 @@ public import Tracing
 /// | `http.request.resend_count` | attempt | 1 for the second attempt; absent for the first |
 /// | `network.peer.address`, `network.peer.port` | attempt | `10.1.2.80`, 443 |
 /// | `network.protocol.name`, `network.protocol.version` | attempt | `http`, `2` |
-/// | `network.transport` | attempt | `tcp`, `quic` (HTTP/3), `unix` |
+/// | `network.transport` | attempt | `tcp`, `quic` (HTTP/3), `unix`, `vsock` |
 /// | `http.response.status_code` | attempt | 200 |
 /// | `http.request.body.size`, `http.response.body.size` | attempt | 1024 |
 ///

@@ -22,6 +22,15 @@ extension NIOHTTPClient {
     public var channel: ChannelConfiguration
     /// Which servers are reached through a proxy: ``ProxySelection/off`` by default.
     public var proxy: ProxySelection
+    /// A socket that is connected already, for the client's only connection; nil, the default, for connections that the client
+    /// opens itself.
+    ///
+    /// The client owns the socket and closes it. The origin of calls gives the scheme (with `https://`, TLS is spoken over
+    /// the socket), the name that TLS verifies, and `:authority`; nothing is looked up, and there is no proxy. Calls to one
+    /// origin and one version of HTTP share the connection: with gRPC beside other protocols, say
+    /// ``HTTPVersion/http2Only``. The connection stays while there are no calls. Once it is gone, calls fail with
+    /// `unavailable`: a connected socket cannot be connected again.
+    public var connectedSocket: ConnectedSocket?
     /// How many event loops run the calls to an origin: 1 by default. No more than the group of event loops has; less
     /// than 1 counts as 1. A call that is made on one of these loops lives there, any other on the loop with the fewest
     /// calls. Each loop has its own connections to each server. Names are resolved and outliers are judged once for all
@@ -56,6 +65,7 @@ extension NIOHTTPClient {
       http3: HTTP3Support? = nil,
       channel: ChannelConfiguration = .defaults,
       proxy: ProxySelection = .off,
+      connectedSocket: ConnectedSocket? = nil,
       eventLoops: Int = 1,
       keepsFreedMemory: Bool = false
     ) {
@@ -68,6 +78,7 @@ extension NIOHTTPClient {
       self.http3 = http3
       self.channel = channel
       self.proxy = proxy
+      self.connectedSocket = connectedSocket
       self.eventLoops = eventLoops
       self.keepsFreedMemory = keepsFreedMemory
     }
@@ -130,7 +141,7 @@ extension NIOHTTPClient.Configuration {
     /// where keepalive is on (gRFC A18). Nil for the system's own time, which is a quarter of an hour and more: for
     /// uploads to servers that stop reading for longer. From 1 ms to 24 days.
     ///
-    /// This is the option `TCP_USER_TIMEOUT` (RFC 5482) of TCP connections. It has no effect on Unix domain sockets, and
+    /// This is the option `TCP_USER_TIMEOUT` (RFC 5482) of TCP connections. It has no effect on other sockets, and
     /// where the system does not have it, which the log says at level `debug`.
     public var unacknowledged: Duration?
 

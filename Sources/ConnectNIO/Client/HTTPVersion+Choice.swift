@@ -16,7 +16,7 @@ extension NIOHTTPClient.Configuration.HTTPVersion {
     case (.http1Only, _): .http1
     case (.http2Only, _): .http2
     case (.automatic, .https): nil
-    case (.automatic, .http), (.automatic, .unix): .http1
+    case (.automatic, .http), (.automatic, .unix), (.automatic, .unixAbstract), (.automatic, .vsock): .http1
     }
   }
 }

@@ -5,7 +5,8 @@ public import NIOCore
 internal import NIOPosix
 internal import Synchronization
 
-/// HTTP/1.1 and HTTP/2 over sockets, on SwiftNIO: `http://host:port`, `https://host:port`, `unix:/path`.
+/// HTTP/1.1 and HTTP/2 over sockets, on SwiftNIO: `http://host:port`, `https://host:port`, `unix:/path`,
+/// `unix-abstract:NAME`, `vsock:CID:PORT`, or a socket that is connected already.
 ///
 /// ```swift
 /// let client = NIOHTTPClient()
@@ -64,7 +65,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
     logger: Logger? = nil
   ) {
     if configuration.keepsFreedMemory { FreedMemory.keep() }
-    var configuration = configuration
+    var configuration = configuration.fittedToConnectedSocket
     configuration.channel.addProcessObserver()
     self.configuration = configuration
     self.proxies = configuration.proxy.settings()
@@ -270,6 +271,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
     try origin.checkAddress()
     // HTTP/3 serves gRPC and all other protocols, so they share connections.
     guard !self.configuration.isHTTP3Alone(for: origin) else {
+      if self.configuration.connectedSocket != nil { throw .noHTTP3OverConnectedSocket }
       return Destination(origin: origin, version: .automatic)
     }
     return Destination(origin: origin, version: try self.version(requiresHTTP2: requiresHTTP2))
@@ -287,7 +289,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
   }
 
   private func proxy(for origin: Origin) throws(ConnectError) -> Proxy? {
-    guard origin.scheme != .unix else { return nil }
+    guard origin.scheme.isTCP else { return nil }
     let proxy = try self.proxies.get().proxy(host: origin.host, port: origin.port)
     if proxy != nil, self.configuration.isHTTP3Alone(for: origin) {
       throw ConnectError(
@@ -319,6 +321,8 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
       state.isShutDown = true
       return (state.channels.all, Array(state.executors.values))
     }
+    // No channel opens connections any more. A connection that has the socket closes it.
+    defer { self.configuration.connectedSocket?.close() }
     await withTaskGroup(of: Void.self) { group in
       for channel in channels {
         group.addTask {
@@ -363,28 +367,6 @@ extension NIOHTTPClient.Configuration {
     case .http2: self.http2.maxHeaderListSize
     case .http3: self.http3?.maximumHeaderListSize ?? HeaderListSize.defaultLimit
     case nil: max(self.http1.maxHeaderListSize, self.http2.maxHeaderListSize)
-    }
-  }
-}
-
-extension Origin {
-  fileprivate func checkAddress() throws(ConnectError) {
-    switch self.scheme {
-    case .http, .https:
-      guard !self.host.isEmpty, !self.host.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7f }) else {
-        throw ConnectError(code: .invalidArgument, message: "'\(self.host)' is not the name of a host")
-      }
-      guard (1...65_535).contains(self.port) else {
-        throw ConnectError(code: .invalidArgument, message: "\(self.port) is not a TCP port")
-      }
-    case .unix:
-      // `sockaddr_un` holds 107 bytes and a NUL.
-      guard (1...107).contains(self.host.utf8.count), !self.host.utf8.contains(0) else {
-        throw ConnectError(
-          code: .invalidArgument,
-          message: "the path of a Unix domain socket has 1 to 107 bytes, not \(self.host.utf8.count)"
-        )
-      }
     }
   }
 }

@@ -12,7 +12,7 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// Opens connections for a channel: TCP or a Unix domain socket, then TLS, then the handlers of the version of HTTP.
+/// Opens connections for a channel: a socket, then TLS, then the handlers of the version of HTTP.
 struct Connector: ConnectionOpener, Sendable {
   let origin: Origin
   /// What the servers' certificates have to name; nil without TLS.
@@ -56,34 +56,16 @@ struct Connector: ConnectionOpener, Sendable {
     guard attempt.isWanted else { return }
     let deadline = NIODeadline.now() + TimeAmount(attempt.timeLimit.clamped)
     var times = ConnectionTimes()
-    let address: SocketAddress
-    do {
-      address = try SocketAddress(attempt.address)
-    } catch {
-      self.fail(attempt, error)
-      return
-    }
     let timeout = max(deadline - .now(), .nanoseconds(1))
     let opened = NIOLoopBoundBox<(any Channel)?>(nil, eventLoop: self.eventLoop)
+    // Ends an attempt that is given up.
     attempt.stop = { opened.value?.close(promise: nil) }
-    ClientBootstrap(group: self.eventLoop)
-      .connectTimeout(timeout)
-      // NIO keeps as many buffers as it reads in a row, and its TLS handler one with room for what was read in a row.
-      .channelOption(.maxMessagesPerRead, value: 1)
-      .channelOption(
-        .recvAllocator,
-        value: AdaptiveRecvByteBufferAllocator(
-          minimum: 64,
-          initial: 2048,
-          maximum: tls == nil ? 64 << 10 : 32 << 10
-        )
-      )
-      // Lets `stop` end an attempt that is given up.
-      .channelInitializer { channel in
-        opened.value = channel
-        return channel.eventLoop.makeSucceededVoidFuture()
-      }
-      .connect(to: address).assumeIsolated().whenComplete { result in
+    do {
+      try Dialer(eventLoop: self.eventLoop, connectedSocket: self.configuration.connectedSocket).dial(
+        attempt.address,
+        timeout: timeout,
+        readSize: tls == nil ? 64 << 10 : 32 << 10
+      ) { opened.value = $0 }.assumeIsolated().whenComplete { result in
         switch result {
         case .failure(let error):
           self.fail(attempt, error)
@@ -92,7 +74,7 @@ struct Connector: ConnectionOpener, Sendable {
             channel.close(promise: nil)
             return
           }
-          self.limitUnacknowledged(of: channel)
+          self.limitUnacknowledged(of: channel, to: attempt.address)
           self.openTunnel(on: channel, for: attempt, deadline: deadline) {
             times.didConnect()
             if let tls {
@@ -104,6 +86,9 @@ struct Connector: ConnectionOpener, Sendable {
           }
         }
       }
+    } catch {
+      self.fail(attempt, error)
+    }
   }
 
   private func fail(_ attempt: PooledConnection, _ error: any Error) {
@@ -146,9 +131,9 @@ struct Connector: ConnectionOpener, Sendable {
   }
 
   /// Lets the system give up a connection whose peer has not acknowledged data for too long.
-  private func limitUnacknowledged(of channel: any Channel) {
+  private func limitUnacknowledged(of channel: any Channel, to address: EndpointAddress) {
     #if os(Linux)
-    guard let limit = self.configuration.timeouts.unacknowledged, self.origin.scheme != .unix else { return }
+    guard let limit = self.configuration.timeouts.unacknowledged, case .ip = address else { return }
     let milliseconds = (limit.clamped / .milliseconds(1)).rounded(.up)
     let value = Int(min(max(milliseconds, 1), Double(Int32.max)))
     let option = ChannelOptions.Types.SocketOption(level: .tcp, name: .init(rawValue: TCP_USER_TIMEOUT))
@@ -225,6 +210,11 @@ struct Connector: ConnectionOpener, Sendable {
     func apply(to state: ConnectionState, for attempt: PooledConnection) {
       state.facts.setup = self.times.setup(nameResolution: attempt.nameResolution)
       state.looksForAltSvc = attempt.looksForAltSvc
+      switch attempt.address {
+      case .ip, .unix: break
+      // NIO has no text for them.
+      case .unixAbstract, .vsock: state.facts.remoteAddress = attempt.address.description
+      }
       guard let certificates = self.certificates else { return }
       let version = (try? state.channel.pipeline.syncOperations.nioSSL_tlsVersion()) ?? nil
       state.facts.didSecure(

@@ -12,7 +12,8 @@ package enum RemoteAddress {
       guard let ip = address.ipAddress, let port = address.port else { return nil }
       return "[\(ip)]:\(port)"
     case .unixDomainSocket:
-      return address.pathname
+      // The other end of a socket pair has no path.
+      return address.pathname.flatMap { $0.isEmpty ? nil : $0 }
     }
   }
 }

@@ -11,12 +11,16 @@ extension SocketAddress {
   /// The longest path of a Unix domain socket, in bytes: what Linux's `sun_path` holds in front of its terminator.
   static let longestPath = 107
 
-  /// - Throws: If the port is out of range, the path is too long, or the interface of a link-local address does not
+  /// For TCP, UDP and Unix domain sockets with a path. Other addresses are no addresses for NIO.
+  ///
+  /// - Throws: If it is an address of another kind, the port is out of range, the path is too long, or the interface of a link-local address does not
   ///   exist.
   package init(_ address: EndpointAddress) throws {
     switch address {
     case .unix(let path):
       self.init(try Self.unixAddress(path))
+    case .unixAbstract, .vsock:
+      throw UnusableAddress(address: address)
     case .ip(let ip, let port):
       guard (0...65_535).contains(port) else { throw UnusablePort(port: port) }
       try self.init(ipAddress: ip.description, port: port)
@@ -32,6 +36,11 @@ extension SocketAddress {
     address.sun_family = sa_family_t(AF_UNIX)
     withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
     return address
+  }
+
+  private struct UnusableAddress: Swift.Error, CustomStringConvertible {
+    var address: EndpointAddress
+    var description: String { "\(self.address) is no address of UDP: write an IP address and a port" }
   }
 
   private struct UnusablePort: Swift.Error, CustomStringConvertible {

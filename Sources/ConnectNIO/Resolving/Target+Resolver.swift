@@ -21,6 +21,10 @@ extension Target {
       return StaticResolver(addresses.map { Endpoint($0) })
     case .unix(let path):
       return StaticResolver([Endpoint(.unix(path: path))])
+    case .unixAbstract(let name):
+      return StaticResolver([Endpoint(.unixAbstract(name: name))])
+    case .vsock(let cid, let port):
+      return StaticResolver([Endpoint(.vsock(cid: cid, port: port))])
     }
   }
 }
@@ -37,7 +41,7 @@ private struct FixedNameResolver: NameResolver {
     on executor: any CallExecutor,
     _ report: @escaping @Sendable (Result<ResolverUpdate, ConnectError>) -> Void
   ) -> any ResolverWatch {
-    let scheme = origin.scheme == .unix ? .http : origin.scheme
+    let scheme = origin.scheme.isTCP ? origin.scheme : .http
     let named = Origin(scheme: scheme, host: self.name.host, port: self.name.port)
     return self.resolver.watch(named, on: executor, report)
   }

@@ -40,7 +40,7 @@ struct Doctor: AsyncParsableCommand {
       }
       let calls = CallCheck(host: host, method: address.path, server: self.server)
       let name = ServerName(host: host)
-      if host.hasPrefix("unix:") {
+      if host.socketScheme != nil {
         // Nothing is below HTTP but the socket.
       } else if try self.server.usesProxy(to: name) {
         say([Finding("proxy", .works, "connections go through it")])

@@ -65,7 +65,12 @@ struct CallCheck {
     guard !findings.contains(where: \.isFatal) else { return nil }
     let wantsCertificate = findings.contains { $0.text.contains("client certificate") }
     guard hasHTTP || wantsCertificate else {
-      let place = self.host.hasPrefix("unix:") ? "the path of the socket" : "the port"
+      let place =
+        switch self.host.socketScheme {
+        case nil: "the port"
+        case "unix:": "the path of the socket"
+        default: "the address of the socket"
+        }
       return Finding(
         "protocols",
         .broken,

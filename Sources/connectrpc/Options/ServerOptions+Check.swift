@@ -42,7 +42,7 @@ extension ServerOptions {
     ]
     let unused = options.filter(\.1).map(\.0).joined(separator: ", ")
     guard !unused.isEmpty else { return }
-    let scheme = host.hasPrefix("unix:") ? "unix:" : "http://"
+    let scheme = host.socketScheme ?? "http://"
     Console.note("no effect of \(unused): \(scheme) has no TLS")
   }
 

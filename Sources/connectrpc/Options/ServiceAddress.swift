@@ -8,7 +8,8 @@ struct ServiceAddress: Equatable {
   /// `/package.Service/Method`; nil for the service as a whole.
   var path: String?
 
-  /// - Parameter text: `https://host:port`, `http://host:port/base` or `unix:/path`.
+  /// - Parameter text: `https://host:port`, `http://host:port/base`, `unix:/path`, `unix-abstract:name` or
+  ///   `vsock:cid:port`.
   init(service text: String) throws {
     let text = text.withoutBlanks
     try Self.check(text)
@@ -42,7 +43,7 @@ struct ServiceAddress: Equatable {
     let isSocket =
       text.hasPrefix("unix:") && FileManager.default.fileExists(atPath: String(text.dropFirst(5)))
     // In front of the path are the scheme and the host, or the scheme alone.
-    if !isSocket, parts.count > (text.hasPrefix("unix:") ? 2 : 4), let method = parts.last,
+    if !isSocket, parts.count > (text.socketScheme != nil ? 2 : 4), let method = parts.last,
       Self.isIdentifier(method), Self.isServiceName(parts[parts.count - 2])
     {
       try self.init(method: text)
@@ -63,14 +64,19 @@ struct ServiceAddress: Equatable {
   }
 
   private static func check(_ text: String) throws {
-    let schemes = ["http://", "https://", "unix:"]
-    if schemes.contains(where: text.hasPrefix) {
-      let port = text.hasPrefix("unix:") ? 1 : ServerName(host: text).port
+    if text.socketScheme != nil { return }
+    if ["http://", "https://"].contains(where: text.hasPrefix) {
+      let port = ServerName(host: text).port
       guard (1...65_535).contains(port) else { throw Failure.usage("\(text): there is no port \(port)") }
       return
     }
     throw Failure.usage(
-      "\(text) does not say how to connect; begin it with https:// or http://, or with unix:"
+      "\(text) does not say how to connect; begin it with https:// or http://, or with unix:, unix-abstract: or vsock:"
     )
   }
+}
+
+extension String {
+  /// The scheme of a host that is a socket, but not one of TCP; nil for other hosts.
+  var socketScheme: String? { ["unix:", "unix-abstract:", "vsock:"].first(where: self.hasPrefix) }
 }

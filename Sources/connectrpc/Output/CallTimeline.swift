@@ -150,10 +150,10 @@ struct CallTimeline {
     }
     guard let setup else { return rows }
     var phases: [(String, Duration)] = [("name", setup.nameResolution)]
-    let isUnix = self.explanation.server.hasPrefix("unix:")
+    let isSocket = self.explanation.server.socketScheme != nil
     switch metrics.connection?.version {
     case .http3?: phases.append(("QUIC", setup.connecting + (setup.tls ?? .zero)))
-    default: phases += [(isUnix ? "socket" : "TCP", setup.connecting), ("TLS", setup.tls ?? .zero)]
+    default: phases += [(isSocket ? "socket" : "TCP", setup.connecting), ("TLS", setup.tls ?? .zero)]
     }
     for (name, duration) in phases where duration > .zero {
       rows.append(self.bar(name, .working, from: time, to: time + duration))

@@ -22,6 +22,12 @@ final class EndpointAddressTests: XCTestCase {
       ("unix:///run/rpc", .unix(path: "/run/rpc")),
       ("unix:relative", .unix(path: "relative")),
       ("unix://host/run", nil),
+      ("unix-abstract:rpc", .unixAbstract(name: "rpc")),
+      ("unix-abstract:", nil),
+      ("vsock:3:50051", .vsock(cid: 3, port: 50_051)),
+      ("vsock:3", nil),
+      ("vsock:3:-1", nil),
+      ("vsock:3:4294967295", nil),
       ("unix:", nil),
       ("unix://", nil),
       ("", nil),
@@ -63,6 +69,7 @@ final class EndpointAddressTests: XCTestCase {
   func testDescriptionIsParsedAgain() {
     for text in [
       "10.0.0.1:80", "[::1]:80", "[fe80::1%eth0]:1", "[::ffff:10.0.0.1]:1", "unix:/run/rpc", "unix:x",
+      "unix-abstract:rpc", "vsock:3:50051",
     ] {
       XCTAssertEqual(EndpointAddress(text)?.description, text)
     }
@@ -84,6 +91,8 @@ final class EndpointAddressTests: XCTestCase {
     XCTAssertEqual(EndpointAddress("[::1]:80")?.family, .ipv6)
     XCTAssertEqual(EndpointAddress("[::ffff:a00:1]:80")?.family, .ipv4)
     XCTAssertEqual(EndpointAddress("unix:/x")?.family, .unix)
+    XCTAssertEqual(EndpointAddress("unix-abstract:x")?.family, .unix)
+    XCTAssertEqual(EndpointAddress("vsock:1:2")?.family, .vsock)
   }
 
   func testEndpointText() {

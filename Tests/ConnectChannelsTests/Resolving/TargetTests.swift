@@ -37,6 +37,10 @@ final class TargetTests: XCTestCase {
       ("unix:/run/a.sock", .unix(path: "/run/a.sock"), nil),
       ("unix:a.sock", .unix(path: "a.sock"), nil),
       ("unix:///run/a.sock", .unix(path: "/run/a.sock"), "unix:/run/a.sock"),
+      ("unix-abstract:a.sock", .unixAbstract(name: "a.sock"), nil),
+      ("unix-abstract:/a:b c", .unixAbstract(name: "/a:b c"), nil),
+      ("vsock:3:50051", .vsock(cid: 3, port: 50_051), nil),
+      ("vsock:4294967294:4294967294", .vsock(cid: .max - 1, port: .max - 1), nil),
       ("srv:_grpc._tcp.example.com", .service(name: "_grpc._tcp.example.com"), nil),
     ]
     for (text, target, description) in cases {
@@ -63,6 +67,12 @@ final class TargetTests: XCTestCase {
       ("unix://host/a", "has to be absolute"), ("srv:example.com", "srv:_SERVICE._tcp.NAME"),
       ("srv:_a._tcp", "srv:_SERVICE._tcp.NAME"), ("srv:_._tcp.x", "srv:_SERVICE"),
       ("srv:_a._tcp.x:80", "without a port"),
+      ("unix-abstract:", "1 to 107 bytes"), ("unix-abstract:a\0b", "no NUL"),
+      ("unix-abstract:" + String(repeating: "a", count: 108), "1 to 107 bytes"),
+      ("vsock:", "vsock:CID:PORT"), ("vsock:x", "vsock:CID:PORT"), ("vsock:3", "vsock:CID:PORT"),
+      ("vsock:3:", "vsock:CID:PORT"), ("vsock:3:x", "vsock:CID:PORT"), ("vsock:-1:5", "vsock:CID:PORT"),
+      ("vsock:3:5:6", "vsock:CID:PORT"), ("vsock:3:4294967295", "0 to 4294967294"),
+      ("vsock:99999999999999999999:1", "0 to 4294967294"),
       ("xds:///a", "not supported"), ("https://bücher.example", "Punycode"),
     ]
     for (text, advice) in cases {

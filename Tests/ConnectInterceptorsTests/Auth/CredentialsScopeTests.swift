@@ -39,6 +39,11 @@ final class CredentialsScopeTests: XCTestCase {
       ("https://[2001:db8::1]", ["2001:DB8::1"], token),
       ("unix:/run/Api.sock", ["/run/Api.sock"], token),
       ("unix:/run/other.sock", ["/run/Api.sock"], [nil]),
+      ("unix-abstract:api", ["unix-abstract:api"], token),
+      ("unix-abstract:api.test", ["api.test"], [nil]),
+      ("unix-abstract:eu.api.test", ["*.api.test"], [nil]),
+      ("unix:/eu.api.test", ["*.api.test"], [nil]),
+      ("vsock:3:50051", ["3"], [nil]),
     ]
     for (host, hosts, expected) in cases {
       let seen = try await self.seen(host: host, for: hosts)

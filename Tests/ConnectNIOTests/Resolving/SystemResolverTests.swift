@@ -45,6 +45,8 @@ final class SystemResolverTests: XCTestCase {
       (Origin(scheme: .http, host: "192.0.2.1", port: 80), "192.0.2.1:80"),
       (Origin(scheme: .https, host: "2001:db8::1", port: 443), "[2001:db8::1]:443"),
       (Origin(scheme: .unix, host: "/run/a.sock", port: 0), "unix:/run/a.sock"),
+      (Origin(scheme: .unixAbstract, host: "a", port: 0), "unix-abstract:a"),
+      (Origin(scheme: .vsock, host: "3", port: 50_051), "vsock:3:50051"),
     ] {
       let watch = TestWatch(resolver, origin, on: self.executor)
       self.executor.runUntilIdle()

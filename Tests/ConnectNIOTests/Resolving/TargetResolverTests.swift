@@ -35,6 +35,8 @@ final class TargetResolverTests: XCTestCase {
       ("dns:192.0.2.1", ["192.0.2.1:443"]),
       ("ipv4:192.0.2.1:80,192.0.2.2:81", ["192.0.2.1:80", "192.0.2.2:81"]),
       ("unix:/run/a.sock", ["unix:/run/a.sock"]),
+      ("unix-abstract:a", ["unix-abstract:a"]),
+      ("vsock:3:50051", ["vsock:3:50051"]),
     ]
     for (text, expected) in cases {
       let addresses = try await self.addresses(text)

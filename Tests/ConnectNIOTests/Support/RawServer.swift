@@ -83,6 +83,7 @@ final class RawServer: Sendable {
 
   init(
     unixPath: String? = nil,
+    boundSocket: CInt? = nil,
     tls: NIOSSLContext? = nil,
     onConnect: @escaping Script = { _ in },
     onData: @escaping Script
@@ -110,11 +111,36 @@ final class RawServer: Sendable {
       // NIO's own function takes shorter paths only.
       self.channel = try await bootstrap.bind(to: SocketAddress(EndpointAddress.unix(path: unixPath))).get()
       self.port = 0
+    } else if let boundSocket {
+      self.channel = try await bootstrap.withBoundSocket(boundSocket).get()
+      self.port = 0
     } else {
       self.channel = try await bootstrap.bind(host: "127.0.0.1", port: 0).get()
       self.port = self.channel.localAddress?.port ?? 0
     }
     self.children = children
+  }
+
+  /// Runs a script on a socket that is connected already.
+  static func serve(
+    _ socket: CInt,
+    tls: NIOSSLContext? = nil,
+    onData: @escaping Script
+  ) async throws -> any Channel {
+    try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+      .channelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture {
+          if let tls { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls)) }
+          try channel.pipeline.syncOperations.addHandler(
+            ScriptHandler(
+              connection: Connection(channel: channel, index: 0),
+              onConnect: { _ in },
+              onData: onData
+            )
+          )
+        }
+      }
+      .withConnectedSocket(socket).get()
   }
 
   /// Connections accepted so far.

@@ -9,6 +9,8 @@ final class ServiceAddressTests: XCTestCase {
       ("https://a.example/p.S/M", "https://a.example", "/p.S/M"),
       ("http://[::1]:80/base/path/p.S/M", "http://[::1]:80/base/path", "/p.S/M"),
       ("unix:/run/x.sock/p.S/M", "unix:/run/x.sock", "/p.S/M"),
+      ("unix-abstract:x/p.S/M", "unix-abstract:x", "/p.S/M"),
+      ("vsock:3:50051/p.S/M", "vsock:3:50051", "/p.S/M"),
     ] {
       let address = try ServiceAddress(method: text)
       XCTAssertEqual(address.host, host)
@@ -20,6 +22,7 @@ final class ServiceAddressTests: XCTestCase {
     for text in [
       "", "a.example/p.S/M", "https://a.example", "https://a.example/", "https://a.example/p.S",
       "https://a.example/p.S/", "https://a.example:80/M", "unix:/x", "http://a.example:99999/p.S/M",
+      "vsock:3/p.S/M", "vsock:3:1", "unix-abstract:x",
     ] {
       XCTAssertThrowsError(try ServiceAddress(method: text), text) { error in
         XCTAssertEqual((error as? Failure)?.exitCode, 64)
@@ -39,6 +42,7 @@ final class ServiceAddressTests: XCTestCase {
       (" https://a.example/base/p.S/M ", "https://a.example/base", "/p.S/M"),
       ("http://[::1]:80/p.v1.S/M", "http://[::1]:80", "/p.v1.S/M"),
       ("unix:/run/x.sock", "unix:/run/x.sock", nil),
+      ("vsock:3:50051/p.S/M", "vsock:3:50051", "/p.S/M"), ("vsock:3:50051", "vsock:3:50051", nil),
       ("unix:/run/x.sock/p.S/M", "unix:/run/x.sock", "/p.S/M"),
     ] as [(String, String, String?)] {
       let address = try ServiceAddress(serviceOrMethod: text)

@@ -82,6 +82,30 @@ final class OriginTests: XCTestCase {
     self.refuse("unix:/run/\0", "control")
   }
 
+  func testAbstractUnix() {
+    self.check(
+      "unix-abstract:my.sock",
+      Origin(scheme: .unixAbstract, host: "my.sock", port: 0),
+      authority: "localhost"
+    )
+    self.check("unix-abstract:/a b:1", Origin(scheme: .unixAbstract, host: "/a b:1", port: 0))
+    self.refuse("unix-abstract:", "without the NUL in front")
+    self.refuse("unix-abstract:" + String(repeating: "x", count: 108), "108 bytes; the limit is 107")
+    self.refuse("unix-abstract:a\0", "control")
+  }
+
+  func testVsock() {
+    self.check("vsock:3:50051", Origin(scheme: .vsock, host: "3", port: 50_051), authority: "localhost")
+    self.check("vsock:1:4294967294", Origin(scheme: .vsock, host: "1", port: 4_294_967_294))
+    for text in [
+      "vsock:", "vsock:x", "vsock:3", "vsock:3:", "vsock::1", "vsock:3:x", "vsock:-1:5", "vsock:3:5:6",
+    ] {
+      self.refuse(text, "write vsock:CID:PORT, two numbers from 0 to 4294967294, as in vsock:3:50051")
+    }
+    self.refuse("vsock:3:4294967295", "vsock:CID:PORT")
+    self.refuse("vsock:3:5/base", "vsock:CID:PORT")
+  }
+
   func testErrors() {
     self.refuse("", "no scheme")
     self.refuse("demo.example", "no scheme")
@@ -121,7 +145,9 @@ final class OriginTests: XCTestCase {
   }
 
   func testDescriptionParsesBack() throws {
-    for text in ["http://h", "https://h:8443", "http://[::1]:8080", "unix:/run/my.sock"] {
+    for text in [
+      "http://h", "https://h:8443", "http://[::1]:8080", "unix:/run/my.sock", "unix-abstract:a", "vsock:3:1",
+    ] {
       XCTAssertEqual(try Origin.parse(host: text).origin.description, text)
     }
   }
@@ -134,7 +160,9 @@ final class OriginTests: XCTestCase {
         (0..<Int.random(in: 0..<12, using: &random)).compactMap { _ in alphabet.randomElement(using: &random)
         }
       )
-      for prefix in ["", "http://", "unix:", "https://["] { _ = try? Origin.parse(host: prefix + text) }
+      for prefix in ["", "http://", "unix:", "https://[", "unix-abstract:", "vsock:"] {
+        _ = try? Origin.parse(host: prefix + text)
+      }
     }
   }
 }

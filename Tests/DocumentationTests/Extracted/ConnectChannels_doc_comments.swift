@@ -19,6 +19,8 @@ extension DocComments {
     _ = EndpointAddress("10.0.0.1:80")
     _ = EndpointAddress("[::1]:80")
     _ = EndpointAddress("unix:/run/rpc")
+    _ = EndpointAddress("unix-abstract:rpc")
+    _ = EndpointAddress("vsock:3:50051")
   }
 
   private func BalancingPolicy_1() async throws {

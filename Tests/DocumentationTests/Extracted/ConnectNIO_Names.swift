@@ -9,7 +9,7 @@ private func ConnectNIO_Names_1() async throws {
   configuration.channel.resolver = DNSResolver()
   // Servers, ports and weights from SRV records.
   configuration.channel.resolver = DNSResolver.service("_grpc._tcp.example.com")
-  // From text, such as an environment variable: dns:, dns://SERVER/, srv:, ipv4:, ipv6:, unix:, https://
+  // From text, such as an environment variable: dns:, dns://SERVER/, srv:, ipv4:, ipv6:, unix:, vsock:, https://
   configuration.channel.resolver = try Target("dns:api.internal:8080").resolver
   // Given by the program, which may change them at any time.
   let servers = PushResolver()

@@ -18,6 +18,20 @@ private func ConnectNIO_TransportConfiguration_2() async throws {
 }
 
 private func ConnectNIO_TransportConfiguration_3() async throws {
+  let descriptor: CInt = given()
+  let socket = try ConnectedSocket(descriptor: descriptor)
+  let httpClient = NIOHTTPClient(configuration: .init(version: .http2Only, connectedSocket: socket))
+  let client = ProtocolClient(
+    httpClient: httpClient,
+    config: ProtocolClientConfig(host: "http://api.internal")
+  )
+  _ = descriptor
+  _ = socket
+  _ = httpClient
+  _ = client
+}
+
+private func ConnectNIO_TransportConfiguration_4() async throws {
   var configuration = NIOHTTPClient.Configuration.defaults
   configuration.http2.keepalive = .init(interval: .seconds(300), timeout: .seconds(20))
   let httpClient = NIOHTTPClient(configuration: configuration)
@@ -25,7 +39,7 @@ private func ConnectNIO_TransportConfiguration_3() async throws {
   _ = httpClient
 }
 
-private func ConnectNIO_TransportConfiguration_4() async throws {
+private func ConnectNIO_TransportConfiguration_5() async throws {
   var configuration = NIOHTTPClient.Configuration.defaults
   configuration.eventLoops = 4
   let httpClient = NIOHTTPClient(configuration: configuration)
@@ -33,7 +47,7 @@ private func ConnectNIO_TransportConfiguration_4() async throws {
   _ = httpClient
 }
 
-private func ConnectNIO_TransportConfiguration_5() async throws {
+private func ConnectNIO_TransportConfiguration_6() async throws {
   let client: ProtocolClient = given()
   let requests: [Connectrpc_Eliza_V1_SayRequest] = []
   let eliza = Connectrpc_Eliza_V1_ElizaServiceClient(client: client)
@@ -47,7 +61,7 @@ private func ConnectNIO_TransportConfiguration_5() async throws {
   _ = eliza
 }
 
-private func ConnectNIO_TransportConfiguration_6() async throws {
+private func ConnectNIO_TransportConfiguration_7() async throws {
   let httpClient: NIOHTTPClient = given()
   try httpClient.connect(to: Origin("https://api.example.com"))
   for snapshot in await httpClient.snapshots() { print(snapshot) }
