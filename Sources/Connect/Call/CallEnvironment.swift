@@ -165,7 +165,8 @@ final class CallEnvironment: Sendable {
     headers: Headers,
     context: CallContext,
     timeout: Duration?,
-    retryRules: RetryRules?
+    retryRules: RetryRules?,
+    authority: String?
   ) -> RequestHead {
     RequestHead(
       url: RequestURL(
@@ -180,7 +181,8 @@ final class CallEnvironment: Sendable {
       timeout: timeout,
       method: method,
       clientIdentity: self.clientIdentity,
-      retryRules: retryRules
+      retryRules: retryRules,
+      authority: authority
     )
   }
 

@@ -33,6 +33,8 @@ final class CallPlan: Sendable {
     let hedging: HedgingPolicy?
     /// Whether the call waits for a server that can be reached; nil for the default of the client or the rules.
     let waitForReady: Bool?
+    /// What the server is told as its host; nil for the client's host.
+    let authority: String?
   }
 
   init(
@@ -45,6 +47,7 @@ final class CallPlan: Sendable {
     timeout: Duration?,
     hedging: HedgingPolicy?,
     waitForReady: Bool?,
+    authority: String?,
     isExplained: Bool,
     inheritance: Inheritance?,
     parser: ResponseParser?,
@@ -60,7 +63,8 @@ final class CallPlan: Sendable {
       timeout: timeout?.clamped,
       deadline: timeout.map { environment.executor.now + $0.clamped },
       hedging: hedging,
-      waitForReady: waitForReady
+      waitForReady: waitForReady,
+      authority: authority
     )
     self.isExplained = isExplained
     self.inheritance = inheritance
@@ -143,7 +147,8 @@ final class CallPlan: Sendable {
         headers: self.headers,
         context: self.context,
         timeout: self.given.timeout,
-        retryRules: nil
+        retryRules: nil,
+        authority: self.given.authority
       )
     }
     var context = self.context
@@ -156,7 +161,8 @@ final class CallPlan: Sendable {
       headers: self.headers,
       context: context,
       timeout: self.timeout,
-      retryRules: rules.method.retry
+      retryRules: rules.method.retry,
+      authority: self.given.authority
     )
   }
 

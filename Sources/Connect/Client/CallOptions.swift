@@ -39,6 +39,17 @@ public struct CallOptions: Sendable {
   /// Whether the call waits, until its deadline, for a server that can be reached; otherwise it fails with `unavailable` as
   /// soon as no server can. Nil for what the client's configuration or the service config says (gRPC's wait for ready).
   public var waitForReady: Bool?
+  /// What the server is told as its host in place of the client's host (`:authority` of HTTP/2 and HTTP/3, `Host` of
+  /// HTTP/1.1): `HOST` or `HOST:PORT`. Nil, the default, for the client's host. Virtual hosts and proxies choose by it.
+  ///
+  /// The call goes to the same servers and over the same connections as without it. Over TLS, the certificate
+  /// of the connection has to name the host; otherwise the call fails with `unavailable` and is not sent
+  /// (gRPC's proposal A81). Without TLS, and where certificates or their names are not verified, nothing is checked. Other
+  /// text than a host and a port fails the call with `invalid_argument`.
+  public var authority: String? {
+    get { self.rare?.values.authority }
+    set { self.change { $0.authority = newValue } }
+  }
   /// Values for interceptors, not sent.
   public var context: CallContext
   /// Decides which interceptors this call uses. It receives all of them, outermost first, and returns the ones to
@@ -53,6 +64,7 @@ public struct CallOptions: Sendable {
     struct Values: Sendable {
       var hedging: HedgingPolicy?
       var format: MethodFormat?
+      var authority: String?
       var arrangement: (@Sendable ([any Interceptor]) -> [any Interceptor])?
     }
 
@@ -78,6 +90,7 @@ public struct CallOptions: Sendable {
     interceptors: [InterceptorFactory] = [],
     hedging: HedgingPolicy? = nil,
     waitForReady: Bool? = nil,
+    authority: String? = nil,
     context: CallContext = CallContext()
   ) {
     self.headers = headers
@@ -87,5 +100,6 @@ public struct CallOptions: Sendable {
     self.waitForReady = waitForReady
     self.context = context
     if hedging != nil { self.hedging = hedging }
+    if authority != nil { self.authority = authority }
   }
 }

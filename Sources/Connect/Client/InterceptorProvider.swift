@@ -58,7 +58,8 @@ struct ProviderVisitor: MethodVisitor {
       headers: options.headers,
       context: options.context,
       timeout: options.timeout ?? config.timeout,
-      retryRules: nil
+      retryRules: nil,
+      authority: options.authority
     )
     let visitor = ProviderVisitor(provider, side.makeRequest(head))
     method.accept(visitor)

@@ -99,6 +99,7 @@ public final class ProtocolClient: Sendable {
       timeout: options.timeout ?? self.config.timeout,
       hedging: options.hedging,
       waitForReady: options.waitForReady,
+      authority: options.authority,
       isExplained: options.arrangement != nil,
       inheritance: inheritance,
       parser: format?.parser,

@@ -23,6 +23,14 @@ public struct HTTPRequest<Message: Sendable>: Sendable {
     set { self.uniqueHead.url = newValue }
   }
 
+  /// What the server is told as the host in place of that of ``url`` (`:authority`, `Host`); nil for the host of ``url``.
+  /// See ``CallOptions/authority``. A newly created request inherits it from the request that the interceptor received,
+  /// like ``context``.
+  public var authority: String? {
+    get { self.head.authority }
+    set { self.uniqueHead.authority = newValue }
+  }
+
   /// The type of the body, for example `application/proto` or `application/connect+json`.
   public var contentType: String {
     get { self.head.contentType }
@@ -220,6 +228,7 @@ package final class RequestHead: @unchecked Sendable {
   fileprivate(set) var method: MethodInfo?
   fileprivate(set) var clientIdentity: UInt64?
   fileprivate(set) var retryRules: RetryRules?
+  fileprivate(set) var authority: String?
 
   /// The properties that belong to the call. A newly created request inherits them from the request that the interceptor
   /// received.
@@ -231,6 +240,7 @@ package final class RequestHead: @unchecked Sendable {
     var method: MethodInfo?
     var clientIdentity: UInt64?
     var retryRules: RetryRules?
+    var authority: String?
   }
 
   var callPart: CallPart {
@@ -241,7 +251,8 @@ package final class RequestHead: @unchecked Sendable {
       timeout: self.timeout,
       method: self.method,
       clientIdentity: self.clientIdentity,
-      retryRules: self.retryRules
+      retryRules: self.retryRules,
+      authority: self.authority
     )
   }
 
@@ -249,6 +260,7 @@ package final class RequestHead: @unchecked Sendable {
     self.context == nil || self.isGET == nil || self.method == nil
       || (self.clientIdentity == nil && given.clientIdentity != nil)
       || (self.retryRules == nil && given.retryRules != nil)
+      || (self.authority == nil && given.authority != nil)
   }
 
   fileprivate func complete(from given: CallPart) {
@@ -259,6 +271,7 @@ package final class RequestHead: @unchecked Sendable {
     if self.method == nil { self.method = given.method }
     if self.clientIdentity == nil { self.clientIdentity = given.clientIdentity }
     if self.retryRules == nil { self.retryRules = given.retryRules }
+    if self.authority == nil { self.authority = given.authority }
   }
 
   /// This head. If an interceptor has created it, what it lacks is added from the head that the interceptor received.
@@ -288,7 +301,8 @@ package final class RequestHead: @unchecked Sendable {
     timeout: Duration? = nil,
     method: MethodInfo? = nil,
     clientIdentity: UInt64? = nil,
-    retryRules: RetryRules? = nil
+    retryRules: RetryRules? = nil,
+    authority: String? = nil
   ) {
     self.url = url
     self.contentType = contentType
@@ -300,6 +314,7 @@ package final class RequestHead: @unchecked Sendable {
     self.method = method
     self.clientIdentity = clientIdentity
     self.retryRules = retryRules
+    self.authority = authority
   }
 
   fileprivate convenience init(copying other: RequestHead) {
@@ -313,7 +328,8 @@ package final class RequestHead: @unchecked Sendable {
       timeout: other.timeout,
       method: other.method,
       clientIdentity: other.clientIdentity,
-      retryRules: other.retryRules
+      retryRules: other.retryRules,
+      authority: other.authority
     )
     self.encodesDeterministically = other.encodesDeterministically
   }

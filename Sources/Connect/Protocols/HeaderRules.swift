@@ -22,6 +22,7 @@ enum HeaderRules {
     knowing contentType: String? = nil
   ) throws(ConnectError) {
     try self.check(path: request.url.path, query: request.url.query)
+    if let authority = request.authority { _ = try Authority(ofCall: authority) }
     if request.contentType != contentType { try self.check(contentType: request.contentType) }
     try self.check(request.headers, trailers: request.trailers, for: wireProtocol)
   }
@@ -62,7 +63,8 @@ enum HeaderRules {
       throw self.error("\(kind) name '\(self.printable(field.name))' \(problem)")
     }
     if self.isConnectionSpecific(field.name) {
-      throw self.error("\(kind) '\(field.name)' belongs to the HTTP connection and cannot be set")
+      let advice = field.name == "host" ? "; set the authority of the call's options" : ""
+      throw self.error("\(kind) '\(field.name)' belongs to the HTTP connection and cannot be set\(advice)")
     }
     if wireProtocol.owns(headerName: field.name), field.name != Self.previousAttempts {
       throw self.error("\(kind) '\(field.name)' belongs to the \(wireProtocol.name) protocol")

@@ -151,6 +151,7 @@ final class RequestWriter: Sendable {
       body: body
     )
     if let context = request.context, !context.isEmpty { post.context = context }
+    if let authority = request.authority { post.authority = authority }
     return post
   }
 
@@ -168,6 +169,7 @@ final class RequestWriter: Sendable {
       body: .complete(ByteBuffer())
     )
     if let context = request.context { get.context = context }
+    if let authority = request.authority { get.authority = authority }
     return get
   }
 

@@ -88,10 +88,14 @@ public struct HTTPStreamRequest: Sendable {
   /// Path and query, exactly as they go on the wire.
   public var target: String
   /// All fields but pseudo-headers, `host`, `content-length`, `transfer-encoding` and `connection`, which
-  /// are the transport's. They have been checked: no invalid name, no CR, LF or NUL.
+  /// are the transport's (``authority``). They have been checked: no invalid name, no CR, LF or NUL.
   public var headers: Headers
   /// The whole body, or that it follows in pieces.
   public var body: Body
+  /// What the server is told as its host in place of the origin's: a host, and a port if need be. It has been checked. Nil,
+  /// the default, for the origin's (``Origin/authority``). A transport with TLS fails a stream whose authority the
+  /// server's certificate does not name, with `unavailable`.
+  public var authority: String?
   /// Whether the call waits, until its deadline, where no server can be reached; otherwise it fails as soon as none
   /// can. False by default.
   public var waitsForReady = false

@@ -1,5 +1,3 @@
-internal import NIOCore
-
 extension Origin {
   /// The longest path of a Unix domain socket, in bytes: Linux's `sun_path` without its terminator.
   private static let maximumSocketPathLength = 107
@@ -88,8 +86,8 @@ extension Origin {
   ) throws(ConnectError) -> (origin: Origin, pathPrefix: String) {
     let authority = rest.prefix { !"/?#".contains($0) }
     var path = rest[authority.endIndex...]
-    guard !authority.utf8.contains(UInt8(ascii: "@")) else {
-      throw self.error(text, "has user information")
+    guard !Authority.hasUserInformation(authority) else {
+      throw self.error(text, Authority.userInformation.text)
     }
     guard !path.utf8.contains(UInt8(ascii: "?")) else { throw self.error(text, "has a query") }
     guard !path.utf8.contains(UInt8(ascii: "#")) else { throw self.error(text, "has a fragment") }
@@ -98,80 +96,14 @@ extension Origin {
     }
     while path.hasSuffix("/") { path.removeLast() }
 
-    let (host, port) = try self.splitPort(authority, text: text)
-    return (
-      Origin(
-        scheme: scheme,
-        host: try self.checkedHost(host, text: text),
-        port: try port.map { (port) throws(ConnectError) in try self.checkedPort(port, text: text) }
-          ?? scheme.defaultPort
-      ),
-      String(path)
-    )
-  }
-
-  /// Splits `host:port`; the host keeps its brackets.
-  private static func splitPort(
-    _ authority: Substring,
-    text: String
-  ) throws(ConnectError) -> (host: Substring, port: Substring?) {
-    let hostEnd: Substring.Index
-    if authority.hasPrefix("[") {
-      guard let bracket = authority.utf8.firstIndex(of: UInt8(ascii: "]")) else {
-        throw self.error(text, "has a bracket that is not closed")
-      }
-      hostEnd = authority.utf8.index(after: bracket)
-    } else {
-      hostEnd = authority.utf8.firstIndex(of: UInt8(ascii: ":")) ?? authority.endIndex
-    }
-    guard hostEnd < authority.endIndex else { return (authority, nil) }
-    guard authority.utf8[hostEnd] == UInt8(ascii: ":") else {
-      throw self.error(text, "has text behind the bracket that is no port")
-    }
-    return (authority[..<hostEnd], authority[authority.utf8.index(after: hostEnd)...])
-  }
-
-  private static func checkedHost(_ host: Substring, text: String) throws(ConnectError) -> String {
-    guard !host.isEmpty else { throw self.error(text, "has no host") }
-    if host.hasPrefix("[") {
-      let address = String(host.dropFirst().dropLast()).asciiLowercased
-      guard address.utf8.contains(UInt8(ascii: ":")), self.isIPAddress(address) else {
-        throw self.error(text, "has something in brackets that is no IPv6 address")
-      }
-      return address
-    }
-    guard host.utf8.allSatisfy({ $0 < 0x80 }) else {
-      throw self.error(text, "has a host that is not ASCII; write its xn-- form")
-    }
-    guard host.utf8.allSatisfy(self.isHostByte) else {
-      throw self.error(text, "has a host with a character that must not be in a host name")
-    }
-    return String(host).asciiLowercased
-  }
-
-  private static func checkedPort(_ port: Substring, text: String) throws(ConnectError) -> Int {
-    guard !port.isEmpty, port.utf8.allSatisfy({ $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }) else {
-      throw self.error(text, "has a port that is not a number")
-    }
-    guard let number = Int(port), (1...65_535).contains(number) else {
-      throw self.error(text, "has a port that is not between 1 and 65535")
-    }
-    return number
-  }
-
-  private static func isIPAddress(_ text: String) -> Bool {
-    // A zone (fe80::1%eth0) means something on this machine only and must not be in an authority.
-    !text.utf8.contains(UInt8(ascii: "%")) && (try? SocketAddress(ipAddress: text, port: 0)) != nil
-  }
-
-  private static func isHostByte(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-      UInt8(ascii: "~"):
-      true
-    default:
-      false
+    do throws(Authority.Problem) {
+      let parsed = try Authority(authority)
+      return (
+        Origin(scheme: scheme, host: parsed.host, port: parsed.port ?? scheme.defaultPort),
+        String(path)
+      )
+    } catch {
+      throw self.error(text, error.text)
     }
   }
 
@@ -180,7 +112,7 @@ extension Origin {
   }
 
   /// `text` for an error message, without user information, which may hold a password.
-  private static func printable(_ text: String) -> String {
+  static func printable(_ text: String) -> String {
     var shown = text[...]
     if let at = text.utf8.lastIndex(of: UInt8(ascii: "@")) {
       let end = text.utf8.firstIndex(of: UInt8(ascii: ":")).map { text.utf8.index(after: $0) }

@@ -38,7 +38,7 @@ final class VersionRaceRun: ConnectionOwner, ConnectionUpgrade {
   /// Tries QUIC beside the attempt, which is an open connection over TCP. The try ends with the attempt.
   func startUpgrade() {
     self.tcp = self.attempt
-    self.attempt.upgrade = self
+    self.attempt.alternatives.upgrade = self
     self.run(self.race.startUpgrade())
   }
 
@@ -49,7 +49,7 @@ final class VersionRaceRun: ConnectionOwner, ConnectionUpgrade {
 
   /// The server of the connection over QUIC, which has early data, has answered.
   func quicIsProven() {
-    self.early.take()?.upgrade = nil
+    self.early.take()?.alternatives.upgrade = nil
     self.run(self.race.ready(.quic))
   }
 
@@ -85,12 +85,12 @@ final class VersionRaceRun: ConnectionOwner, ConnectionUpgrade {
       guard let quic = self.quic.take() else { return }
       if quic.isEarly {
         self.early = quic
-        quic.upgrade = self
+        quic.alternatives.upgrade = self
       }
       self.win(quic)
     case .win(.tcp):
       guard let tcp = self.tcp else { return }
-      if self.quic != nil { tcp.upgrade = self }
+      if self.quic != nil { tcp.alternatives.upgrade = self }
       self.win(tcp)
     case .replaceQUIC:
       self.replaceQUIC()
@@ -102,7 +102,7 @@ final class VersionRaceRun: ConnectionOwner, ConnectionUpgrade {
       guard let failure = self.tcpFailure else { return }
       self.attempt.closed(failure.error, reason: failure.reason)
     case .isBroken:
-      self.tcp?.upgrade = nil
+      self.tcp?.alternatives.upgrade = nil
       self.opener.http3IsBroken(self.route, self.quicReason)
     case .isUnjudged:
       self.opener.http3IsUnjudged(self.route, since: self.startTime)
@@ -163,7 +163,7 @@ final class VersionRaceRun: ConnectionOwner, ConnectionUpgrade {
   /// TCP takes the place of QUIC, whose server has not answered. QUIC's calls are made again.
   private func replaceQUIC() {
     guard let quic = self.early.take(), let tcp = self.tcp else { return }
-    quic.upgrade = nil
+    quic.alternatives.upgrade = nil
     guard let owner = quic.owner as? any MemberOwner, owner.hasPlace(quic) else {
       tcp.abandon(.connectionReplaced)
       return
@@ -172,14 +172,14 @@ final class VersionRaceRun: ConnectionOwner, ConnectionUpgrade {
     let connection = quic.connection
     owner.replaceConnections(with: tcp, streams: self.streams)
     connection?.close(failing: .connectionReplaced)
-    tcp.upgrade = self
+    tcp.alternatives.upgrade = self
     self.run(self.race.didReplaceQUIC())
   }
 
   /// QUIC takes the place of TCP and its siblings.
   private func replaceTCP() {
     guard let tcp = self.tcp, let quic = self.quic.take() else { return }
-    tcp.upgrade = nil
+    tcp.alternatives.upgrade = nil
     guard let owner = tcp.owner as? any MemberOwner, owner.isReplaceable(tcp) else {
       quic.abandon(.connectionReplaced)
       return

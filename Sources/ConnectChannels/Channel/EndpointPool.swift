@@ -244,7 +244,9 @@ final class EndpointPool: MemberOwner, QueueOwner {
 
   // MARK: - Other versions of HTTP
 
-  var hasUpgrade: Bool { self.state.connections.slots.contains { $0.connection?.upgrade != nil } }
+  var hasUpgrade: Bool {
+    self.state.connections.slots.contains { $0.connection?.alternatives.upgrade != nil }
+  }
 
   func hasPlace(_ connection: PooledConnection) -> Bool {
     guard case .member(let id) = connection.role, case .running = self.state.lifecycle else { return false }
@@ -262,7 +264,7 @@ final class EndpointPool: MemberOwner, QueueOwner {
 
   func replaceConnections(with new: PooledConnection, streams: Int) {
     // Other tries are not needed any more. Their end says nothing about HTTP/3.
-    for slot in self.state.connections.slots { slot.connection?.upgrade.take()?.abandon() }
+    for slot in self.state.connections.slots { slot.connection?.alternatives.upgrade.take()?.abandon() }
     self.include(
       new,
       self.state.replaceAll(with: new, version: new.version, streams: streams, now: self.now)

@@ -142,6 +142,10 @@ final class Subchannel {
     of member: PooledConnection,
     waitingSince start: Duration? = nil
   ) -> any HTTPStream {
+    if let authority = request.authority, let error = member.authorities?.refusal(of: authority) {
+      self.pool.giveBack(member)
+      return RefusedStream(error, handler, on: self.environment.executor)
+    }
     if let observer = self.observer {
       let waited = start.map { self.environment.executor.now - $0 }
       observer.channel(to: self.environment.origin, did: .picked(endpoint: member.name, waited: waited))

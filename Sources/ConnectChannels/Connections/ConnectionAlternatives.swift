@@ -8,6 +8,8 @@ struct ConnectionAlternatives {
   var lastField: (value: String, time: Duration)?
   /// The route of a connection over QUIC that was found beside TCP.
   var route: QUICRoute?
+  /// Tries another version beside the connection. Ends with the connection, or when the connection takes no more calls.
+  var upgrade: (any ConnectionUpgrade)?
 }
 
 /// Is told what connections learn about HTTP/3 at an origin.

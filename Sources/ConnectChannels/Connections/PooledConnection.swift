@@ -41,9 +41,8 @@ package final class PooledConnection: StreamConnectionDelegate {
   /// Whether the connection has taken calls.
   private var wasReady = false
   var alternatives = ConnectionAlternatives()
-  /// Tries another version beside this connection. Ends with the connection, or when the connection takes no more
-  /// calls.
-  var upgrade: (any ConnectionUpgrade)?
+  /// Which hosts calls may ask for in place of the origin's; nil for any. To be set before ``established(_:version:)``.
+  package var authorities: AuthorityCheck?
   /// Whether the connection may take calls before its server has answered (early data).
   package var mayBeEarly = true
   /// Whether the connection takes calls though its server has not answered yet. To be set before
@@ -85,7 +84,7 @@ package final class PooledConnection: StreamConnectionDelegate {
   /// - Parameter reason: The reason in a few words, for a list of addresses.
   package func closed(_ error: ConnectError, reason: String? = nil) {
     self.timer.take()?.cancel()
-    self.upgrade.take()?.winnerEnded()
+    self.alternatives.upgrade.take()?.winnerEnded()
     guard let owner = self.owner else { return }
     self.owner = nil
     self.stop = nil
@@ -97,7 +96,7 @@ package final class PooledConnection: StreamConnectionDelegate {
   /// The attempt is no longer wanted.
   func abandon(_ error: ConnectError) {
     self.timer.take()?.cancel()
-    self.upgrade.take()?.winnerEnded()
+    self.alternatives.upgrade.take()?.winnerEnded()
     self.owner = nil
     self.isWanted = false
     self.stop.take()?()
@@ -106,7 +105,7 @@ package final class PooledConnection: StreamConnectionDelegate {
 
   /// The connection takes no more streams.
   func drain() {
-    self.upgrade.take()?.winnerEnded()
+    self.alternatives.upgrade.take()?.winnerEnded()
     self.connection?.drain()
   }
 
@@ -123,7 +122,7 @@ package final class PooledConnection: StreamConnectionDelegate {
   }
 
   package func connectionWillClose(_ connection: any StreamConnection) {
-    self.upgrade.take()?.winnerEnded()
+    self.alternatives.upgrade.take()?.winnerEnded()
     let count = connection.renewalCount
     self.owner?.connection(self, had: .willClose(hasServed: connection.hasServed, after: count))
   }
@@ -139,7 +138,7 @@ package final class PooledConnection: StreamConnectionDelegate {
   package func connectionIsProven(_ connection: any StreamConnection) {
     guard self.isEarly else { return }
     self.isEarly = false
-    if let upgrade = self.upgrade {
+    if let upgrade = self.alternatives.upgrade {
       upgrade.quicIsProven()
     } else {
       self.owner?.connection(self, had: .proven)

@@ -179,6 +179,9 @@ struct HTTP3Opener: ConnectionOpener, Sendable {
         connection.state.facts.setup = times.setup(nameResolution: attempt.nameResolution)
         connection.state.delegate = attempt
         connection.state.looksForAltSvc = attempt.looksForAltSvc
+        attempt.authorities = check.authorities { [weak connection] in
+          connection?.session.tls.certificates
+        }
         attempt.established(connection, version: .http3)
       case .failure(let error):
         attempt.closed(error, reason: connection.state.channelError.map { SystemErrorText.of($0) })

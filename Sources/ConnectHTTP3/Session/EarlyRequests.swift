@@ -9,6 +9,8 @@ struct EarlyRequests {
   private(set) var all: [(request: HTTPStreamRequest, stream: HTTP3Stream)] = []
   /// Whether it is too late for early data.
   var isHandshakeComplete = false
+  /// Whether the server has not taken early data. It may have shown another certificate then.
+  var isRefused = false
 
   /// Those that are held back.
   var held: [HTTP3Stream] { self.all.lazy.map(\.stream).filter { $0.id < 0 && $0.handler != nil } }

@@ -28,7 +28,7 @@ struct HTTP3FieldArray {
     self.removeAll()
     self.append(name: ":method", value: request.method.rawValue)
     self.append(name: ":scheme", value: "https")
-    self.append(name: ":authority", value: authority)
+    self.append(name: ":authority", value: request.authority ?? authority)
     self.append(name: ":path", value: request.target)
     self.append(request.headers)
     if let contentLength { self.append(name: "content-length", value: String(contentLength)) }

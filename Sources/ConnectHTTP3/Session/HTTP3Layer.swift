@@ -63,6 +63,7 @@ final class HTTP3Layer {
   func restart() -> Bool {
     self.handle.take()?.delete()
     self.blocked.removeAll()
+    self.early?.isRefused = true
     for stream in self.streams.values {
       if stream.handler == nil {
         stream.close()
@@ -79,7 +80,12 @@ final class HTTP3Layer {
   func releaseEarly() {
     guard let early = self.early.take() else { return }
     for (request, stream) in early.all where stream.id < 0 && stream.handler != nil {
-      self.submit(request, for: stream)
+      if early.isRefused, request.authority != nil {
+        // The call starts once more, so that the authority is checked against the certificate that the server has now.
+        self.events.append(.failed(stream, .noConnection, .requestCancelled))
+      } else {
+        self.submit(request, for: stream)
+      }
     }
   }
 

@@ -65,7 +65,7 @@ public final class Credentials: Sendable {
   /// - Parameters:
   ///   - hosts: Where the token may go: names or addresses as in the client's `host`, without the port; `*.example.com`
   ///     for all names below; the path of a Unix domain socket; `unix-abstract:NAME` and `vsock:CID:PORT`. Calls to other
-  ///     hosts go without.
+  ///     hosts go without. A call with an authority of its own goes with the token if both hosts are in the list.
   ///   - token: A token to begin with; nil to load or fetch one for the first call. It is not saved.
   ///   - store: Where the token is kept; nil for this process's memory alone.
   ///   - configuration: See ``configuration``.
@@ -154,7 +154,9 @@ public final class Credentials: Sendable {
   ///
   /// - Throws: ``ConnectError`` with `unauthenticated` if only the lack of TLS forbids it.
   func mayGo<Message>(to request: HTTPRequest<Message>) throws(ConnectError) -> Bool {
-    guard self.hosts.contains(request.url.origin.hostInSettings) else { return false }
+    guard self.hosts.contains(request.url.origin.hostInSettings),
+      self.hosts.allows(request.authority)
+    else { return false }
     guard request.url.origin.scheme.isPrivate || self.configuration.allowsCleartext else {
       throw ConnectError(
         code: .unauthenticated,

@@ -1,3 +1,5 @@
+internal import Connect
+
 /// The hosts that may receive credentials.
 struct HostList: Sendable {
   private var names: [String] = []
@@ -22,6 +24,14 @@ struct HostList: Sendable {
         self.names.append(host)
       }
     }
+  }
+
+  /// Whether calls may ask for this authority in place of their server's host.
+  func allows(_ authority: String?) -> Bool {
+    guard let authority else { return true }
+    // What is no host and port is not sent.
+    guard let host = (try? Authority(ofCall: authority))?.host else { return false }
+    return self.contains(host)
   }
 
   func contains(_ host: String) -> Bool {

@@ -9,6 +9,8 @@ public struct CacheKey: Sendable {
   public let path: String
   /// The query of the request's URL; nil for none.
   public let query: String?
+  /// The host that the call told the server in place of the origin's; nil for none. See `CallOptions.authority`.
+  public let authority: String?
   /// Names the codec, so the encoding of the request and of the response.
   public let contentType: String
   /// The request message as it was encoded.
@@ -31,6 +33,7 @@ public struct CacheKey: Sendable {
     self.origin = request.url.origin
     self.path = request.url.path
     self.query = request.url.query
+    self.authority = request.authority?.lowercased()
     self.contentType = request.contentType
     self.message = request.message
     self.headers = headers
@@ -40,6 +43,7 @@ public struct CacheKey: Sendable {
     hasher.combine(self.origin)
     hasher.combine(self.path)
     hasher.combine(self.query)
+    hasher.combine(self.authority)
     hasher.combine(self.contentType)
     hasher.combine(self.message)
     hasher.combine(self.headers)
@@ -52,6 +56,7 @@ public struct CacheKey: Sendable {
     self.origin = other.origin
     self.path = other.path
     self.query = other.query
+    self.authority = other.authority
     self.contentType = other.contentType
     self.message = message
     self.headers = other.headers + fields
@@ -97,7 +102,7 @@ extension CacheKey: Hashable {
   public static func == (lhs: CacheKey, rhs: CacheKey) -> Bool {
     lhs.hash == rhs.hash && lhs.path == rhs.path && lhs.message == rhs.message && lhs.headers == rhs.headers
       && lhs.partition == rhs.partition && lhs.contentType == rhs.contentType && lhs.origin == rhs.origin
-      && lhs.query == rhs.query && lhs.clientIdentity == rhs.clientIdentity
+      && lhs.query == rhs.query && lhs.authority == rhs.authority && lhs.clientIdentity == rhs.clientIdentity
   }
 
   /// The hash is made once, since keys may be long and are looked up under a lock.

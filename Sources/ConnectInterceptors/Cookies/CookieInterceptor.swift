@@ -69,7 +69,7 @@ public final class CookieInterceptor: Interceptor {
   public func streamFunction() -> StreamFunction {
     StreamFunction(
       requestFunction: { request, proceed in
-        self.url = request.url
+        self.url = request.addressedURL
         var request = request
         if self.part != .responses { self.send(&request) }
         proceed(.success(request))
@@ -93,7 +93,7 @@ public final class CookieInterceptor: Interceptor {
     }
     // Also for the cookies that the response sets.
     request = request.marking(Self.names)
-    var cookies = self.jar.cookies(for: request.url, of: self.user)
+    var cookies = self.jar.cookies(for: request.addressedURL, of: self.user)
     guard !cookies.isEmpty else { return }
     let own = request.headers["cookie"].filter { !$0.isEmpty }
     if !own.isEmpty {
@@ -118,7 +118,7 @@ public final class CookieInterceptor: Interceptor {
 
   private func receive(_ response: HTTPResponse) -> ResponseDecision {
     // What a cache answers has set its cookies before, and was perhaps another call's.
-    if let url = response.request?.url, CacheStatus(response.headers) == nil {
+    if let url = response.request?.addressedURL, CacheStatus(response.headers) == nil {
       self.receive(response.httpHeaders, from: url)
     }
     return .proceed
@@ -127,5 +127,20 @@ public final class CookieInterceptor: Interceptor {
   private func receive(_ headers: Headers, from url: RequestURL) {
     guard headers.contains("set-cookie") else { return }
     self.jar.receive(headers["set-cookie"], from: url, of: self.user)
+  }
+}
+
+extension HTTPRequest {
+  /// Where the request goes as cookies see it: to the host that the server is told. Virtual hosts do not share cookies.
+  fileprivate var addressedURL: RequestURL {
+    guard let authority = self.authority else { return self.url }
+    var url = self.url
+    if url.origin.scheme.isTCP {
+      // What is no host and port is not sent.
+      url.origin.host = (try? Authority(ofCall: authority))?.host ?? authority
+    } else {
+      url.origin.host += " \(authority.lowercased())"
+    }
+    return url
   }
 }

@@ -129,11 +129,13 @@ extension Proceed where Verb == WireEndVerb {
 }
 
 extension HTTPStreamRequest {
-  /// The request with what interceptors cannot set, of the request in whose place it stands.
+  /// The request with what interceptors cannot set, or have not, of the request in whose place it stands.
   fileprivate func keeping(_ original: HTTPStreamRequest) -> HTTPStreamRequest {
     var request = self
     request.hasOtherProtocols = original.hasOtherProtocols
     request.context = original.context
+    // A newly made request does not say it, but goes where the original went.
+    if request.authority == nil { request.authority = original.authority }
     return request
   }
 }

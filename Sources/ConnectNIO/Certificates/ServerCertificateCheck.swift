@@ -80,6 +80,20 @@ package struct ServerCertificateCheck: Sendable {
   }
 }
 
+extension ServerCertificateCheck {
+  /// Which hosts calls over a connection to the server may ask for; nil for any, where names do not count.
+  ///
+  /// - Parameter certificates: Those of the server, which may change until the handshake is complete.
+  package func authorities(_ certificates: @escaping () -> PeerCertificates?) -> AuthorityCheck? {
+    guard self.trust.verifier != nil, self.trust.names != .any else { return nil }
+    return AuthorityCheck(
+      of: self.origin.description,
+      names: { certificates()?.names ?? PresentedIdentifiers() },
+      text: \.text
+    )
+  }
+}
+
 extension PresentedIdentifiers {
   /// The names as text, for example `localhost, 127.0.0.1`; nil if there are none.
   package var text: String? {

@@ -155,9 +155,12 @@ struct Connector: ConnectionOpener, Sendable {
     deadline: NIODeadline,
     times: ConnectionTimes
   ) {
-    let verification = ServerVerification(
-      ServerCertificateCheck(tls.context.material.trust, identity: tls.identity, origin: self.origin)
+    let check = ServerCertificateCheck(
+      tls.context.material.trust,
+      identity: tls.identity,
+      origin: self.origin
     )
+    let verification = ServerVerification(check)
     let handshake = TLSHandshakeHandler(
       timeout: Duration(deadline - .now()),
       timeoutError: {
@@ -179,6 +182,7 @@ struct Connector: ConnectionOpener, Sendable {
           var setup = Setup(times: times)
           setup.times.didShakeHands()
           setup.certificates = verification.certificates
+          attempt.authorities = check.authorities { verification.certificates }
           setup.applicationProtocol = negotiated
           self.startHTTP(negotiated: negotiated, on: channel, for: attempt, deadline: deadline, setup)
         }

@@ -19,7 +19,7 @@ enum HTTP1Messages {
     }
     var headers = HTTPHeaders()
     headers.reserveCapacity(request.headers.count + 2)
-    headers.add(name: "host", value: authority)
+    headers.add(name: "host", value: request.authority ?? authority)
     for field in request.headers { headers.add(name: field.name, value: field.value) }
     let method: HTTPMethod
     switch request.method {

@@ -14,8 +14,9 @@ struct HTTP2FieldArray: ~Copyable {
   private var headers = 0..<0
   /// The headers whose copies are in the block.
   private var copiedHeaders = Headers()
-  /// Which field has its value behind the headers: the path; -1 for none.
-  private var path = -1
+  /// Which fields have their values behind the headers, in this order: the path, and the authority of a call that has its
+  /// own; -1 for none.
+  private var late = (path: -1, authority: -1)
   private var bytes: UnsafeMutableRawBufferPointer
   private var byteCount = 0
 
@@ -55,11 +56,18 @@ struct HTTP2FieldArray: ~Copyable {
     case .post: self.append(name: ":method", unmovedValue: "POST")
     }
     self.append(name: ":scheme", unmovedValue: scheme)
-    self.append(name: ":authority", unmovedValue: authority)
-    self.path = self.count
+    // The value of an authority of the call's own follows the path, as it has no place of its own.
+    let own = request.authority == nil ? -1 : self.count
+    self.append(
+      name: ":authority",
+      unmovedValue: own < 0 ? authority : UnsafeBufferPointer(start: nil, count: 0)
+    )
+    self.late.path = self.count
     self.append(name: ":path", unmovedValue: UnsafeBufferPointer(start: nil, count: 0))
     self.append(request.headers)
-    self.fields[self.path].valuelen = self.copy(request.target)
+    self.fields[self.late.path].valuelen = self.copy(request.target)
+    self.late.authority = own
+    if let authority = request.authority { self.fields[own].valuelen = self.copy(authority) }
     if let contentLength { self.appendContentLength(contentLength) }
   }
 
@@ -83,7 +91,7 @@ struct HTTP2FieldArray: ~Copyable {
       self.forgetHeaders()
     }
     self.count = 0
-    self.path = -1
+    self.late = (-1, -1)
     self.byteCount = 0
   }
 
@@ -191,9 +199,13 @@ struct HTTP2FieldArray: ~Copyable {
       self.fields[index].value = next
       next = next?.advanced(by: self.fields[index].valuelen)
     }
-    if self.path >= 0 {
-      self.fields[self.path].value = next
-      next = next?.advanced(by: self.fields[self.path].valuelen)
+    if self.late.path >= 0 {
+      self.fields[self.late.path].value = next
+      next = next?.advanced(by: self.fields[self.late.path].valuelen)
+    }
+    if self.late.authority >= 0 {
+      self.fields[self.late.authority].value = next
+      next = next?.advanced(by: self.fields[self.late.authority].valuelen)
     }
     // The length of the content.
     if self.headers.upperBound < self.count { self.fields[self.headers.upperBound].value = next }

@@ -14,7 +14,7 @@ extension Cassette {
     /// less when it is recorded again, and is always served at once.
     public var recordsTiming: Bool
     /// Decides whether a recorded request answers an asked request; nil for equal messages. Both are redacted, and have the
-    /// same method and protocol. For a stream, `recorded` has as many messages as were asked so far.
+    /// same method, protocol and `host`. For a stream, `recorded` has as many messages as were asked so far.
     public var matching: (@Sendable (_ asked: Request, _ recorded: Request) -> Bool)?
     /// The compressions that are undone in the file. Messages in other compressions are base64.
     public var compressions: [any CompressionPool]
@@ -59,7 +59,8 @@ extension Cassette {
   public struct Request: Sendable, Hashable {
     /// `/package.Service/Method`.
     public var path: String
-    /// The headers, redacted, without the omitted ones.
+    /// The headers, redacted, without the omitted ones. Among them is `host` if the call has an authority of its own
+    /// (`CallOptions.authority`).
     public var headers: Headers
     /// Each message as JSON in one line with sorted keys, where its type is known, else as base64.
     public var messages: [String]

@@ -37,7 +37,8 @@ package struct CassettePlayer: Sendable {
       method: head.method,
       path: head.path,
       query: head.query,
-      headers: head.headers
+      headers: head.headers,
+      authority: head.authority
     )
     var session = ReplaySession(self.cassette, request)
     do {

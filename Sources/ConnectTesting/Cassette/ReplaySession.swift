@@ -38,6 +38,7 @@ struct ReplaySession: Sendable {
     self.request = request
     self.candidates = cassette.tracks.ended.filter { _, track in
       track.exchange.path == request.path && track.exchange.wire == request.wire
+        && track.exchange.headers["host"] == request.headers["host"]
     }
   }
 

@@ -20,8 +20,17 @@ struct RequestReader: Sendable {
   private let query: GETQuery?
   private var body: BodyCollector
 
-  /// - Parameter query: What follows the question mark; empty if there is none.
-  init(_ rules: CassetteRules, method: String, path: String, query: String, headers: Headers) {
+  /// - Parameters:
+  ///   - query: What follows the question mark; empty if there is none.
+  ///   - authority: What the call asks for in place of its origin's host. A cassette has it as the header `host`.
+  init(
+    _ rules: CassetteRules,
+    method: String,
+    path: String,
+    query: String,
+    headers: Headers,
+    authority: String?
+  ) {
     self.rules = rules
     self.isGET = method == "GET"
     self.path = "/" + path.split(separator: "/").suffix(2).joined(separator: "/")
@@ -32,6 +41,7 @@ struct RequestReader: Sendable {
     self.wire = self.format.name
     self.encoding = self.query.map(\.compression) ?? headers.encoding(self.format.encodingHeader)
     self.headers = rules.redacted(headers, &self.secrets)
+    if let authority { self.headers["host"] = [authority.lowercased()] }
   }
 
   init(_ rules: CassetteRules, _ request: HTTPStreamRequest) {
@@ -41,7 +51,8 @@ struct RequestReader: Sendable {
       method: request.method.rawValue,
       path: target.first.map(String.init) ?? "",
       query: target.count > 1 ? String(target[1]) : "",
-      headers: request.headers
+      headers: request.headers,
+      authority: request.authority
     )
   }
 

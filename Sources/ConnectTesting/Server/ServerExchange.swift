@@ -14,6 +14,9 @@ public struct ServerRequestHead: Sendable {
   public var query: String
   /// The request's header fields, without pseudo-headers.
   public var headers: Headers
+  /// The host that the call told the server in place of its origin's (`CallOptions.authority`), where the transport says so; nil
+  /// without one.
+  public var authority: String?
   /// The address that the request was sent to, where an ``InMemoryTransport`` has a resolver; else nil.
   public var serverAddress: EndpointAddress?
   /// The values that the call carries, where client and server are in the same process.

@@ -38,6 +38,7 @@ final class InMemoryStream: HTTPStream, @unchecked Sendable {
       headers: request.headers
     )
     head.context = request.context
+    head.authority = request.authority
     head.serverAddress = connection.route.serverAddress
     self.head = head
     self.handler = handler

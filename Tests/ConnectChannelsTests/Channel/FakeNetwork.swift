@@ -28,6 +28,8 @@ final class FakeNetwork: ConnectionOpener, @unchecked Sendable {
   var standard = Behaviour.accepts()
   /// Whether connections take calls before the server has answered, where the client allows it.
   var hasEarlyData = false
+  /// Of all connections.
+  var authorities: AuthorityCheck?
   /// How long it takes to accept or to refuse.
   var delay = Duration.zero
   /// All attempts, in their order.
@@ -68,6 +70,7 @@ final class FakeNetwork: ConnectionOpener, @unchecked Sendable {
         let connection = FakeConnection(address, attempt, self)
         self.connections.append(connection)
         attempt.isEarly = self.hasEarlyData && attempt.mayBeEarly
+        attempt.authorities = self.authorities
         attempt.established(connection, version: version)
         attempt.connection(connection, canServe: streams)
       }
@@ -316,10 +319,16 @@ final class FakeFleet {
 
   /// Starts a call and lets happen what does not take time.
   @discardableResult
-  func call(waitForReady: Bool = false, headers: Headers = [:], hash: UInt64? = nil) -> FakeCall {
+  func call(
+    waitForReady: Bool = false,
+    headers: Headers = [:],
+    hash: UInt64? = nil,
+    authority: String? = nil
+  ) -> FakeCall {
     let call = FakeCall()
     var request = HTTPStreamRequest(method: .post, target: "/a.B/C", headers: headers, body: .streamed)
     request.waitsForReady = waitForReady
+    request.authority = authority
     if let hash { request.context[RoutingHash.self] = hash }
     self.executor.sync { call.start(on: self.channel, request) }
     self.executor.runUntilIdle()

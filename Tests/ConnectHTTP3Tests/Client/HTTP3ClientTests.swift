@@ -43,6 +43,35 @@ final class HTTP3ClientTests: XCTestCase {
     await client.shutdown()
   }
 
+  // MARK: Authority
+
+  /// The server's certificate is for localhost. A session that goes on with an earlier one has its names, too.
+  func testAuthorityOfACall() async throws {
+    try await self.withClient({ $0.http3 = .alone(.init(usesEarlyData: true)) }) { client, _ in
+      for round in 1...2 {
+        for (authority, isNamed) in [("localhost:8443", true), ("other.example", false)] {
+          var request = HTTPStreamRequest(
+            method: .get,
+            target: "/script/size/1",
+            headers: [:],
+            body: .complete(ByteBuffer())
+          )
+          request.hasNoSideEffects = true
+          request.authority = authority
+          let record = await StreamRecord.run(request, on: client.endpoint)
+          if isNamed {
+            XCTAssertEqual(record.head?.status, 200, "\(round): \(String(describing: record.failure))")
+          } else {
+            XCTAssertEqual(record.failure?.error.code, .unavailable)
+            let message = record.failure?.error.message ?? ""
+            XCTAssertTrue(message.contains("its authority is 'other.example'"), "\(round): \(message)")
+          }
+        }
+        _ = await client.get("/script/close/0x100")
+      }
+    }
+  }
+
   // MARK: Early data
 
   /// Ends the connection and makes a request on the next one.

@@ -131,6 +131,27 @@ final class HTTP3EarlyDataTests: XCTestCase {
     XCTAssertNotNil(peer.ticket, "for the next connection")
   }
 
+  /// The server may show another certificate then, which has to name the authority: the call starts once more.
+  func testAuthorityOfRejectedEarlyData() async throws {
+    for isRejected in [false, true] {
+      let peer = try self.next(after: try await self.first()) { $0.rejects_early_data = isRejected ? 1 : 0 }
+      peer.runClient()
+      var request = Self.safe
+      request.authority = "api.example"
+      let handler = self.start(request, on: peer)
+      try peer.run()
+      if isRejected {
+        XCTAssertEqual(handler.failure?.isUnprocessed, true)
+        XCTAssertEqual(peer.requests.count, 0)
+      } else {
+        XCTAssertEqual(handler.joinedEvents, Self.answered)
+        XCTAssertEqual(peer.requests[0]?.headers[":authority"], "api.example")
+      }
+      XCTAssertEqual(peer.delegate.closedStreams, 1)
+      XCTAssertNotNil(peer.ticket?.certificates)
+    }
+  }
+
   func testServerThatForgotTheTicketKey() async throws {
     let earlier = try await self.first()
     let other = try await self.first()

@@ -17,6 +17,16 @@ final class HTTP3ExchangeTests: XCTestCase {
     XCTAssertEqual(peer.delegate.events, [.canServe(100)])
   }
 
+  func testAuthorityOfACall() async throws {
+    let peer = try await self.makePeer()
+    for (index, authority) in ["api.example:8443", nil].enumerated() {
+      let body = HTTPStreamRequest.Body.complete(ByteBuffer(string: "hello"))
+      _ = peer.start(RecordingHandler(), body: body, authority: authority)
+      try peer.run()
+      XCTAssertEqual(peer.requests[Int64(4 * index)]?.headers[":authority"], authority ?? "demo.example")
+    }
+  }
+
   func testUnaryExchange() async throws {
     let peer = try await self.makePeer()
     let handler = RecordingHandler()

@@ -330,10 +330,12 @@ final class HTTP3TestPeer {
     target: String = "/demo.Service/Method",
     headers: Headers = ["content-type": ["application/proto"]],
     body: HTTPStreamRequest.Body,
-    hasNoSideEffects: Bool = false
+    hasNoSideEffects: Bool = false,
+    authority: String? = nil
   ) -> any HTTPStream {
     var request = HTTPStreamRequest(method: method, target: target, headers: headers, body: body)
     request.hasNoSideEffects = hasNoSideEffects
+    request.authority = authority
     let stream = self.connection.startStream(request, handler: handler)
     handler.stream = stream
     return stream

@@ -177,7 +177,9 @@ final class WireStreamTests: XCTestCase {
       request.hasOtherProtocols = true
       request.hasNoSideEffects = true
       request.context.requestID = "r"
+      request.authority = "api.example"
     }
+    XCTAssertEqual(scene.stream?.request.authority, "api.example")
     XCTAssertEqual(scene.stream?.request.hasOtherProtocols, true)
     XCTAssertEqual(scene.stream?.request.hasNoSideEffects, true)
     XCTAssertEqual(scene.stream?.request.context.requestID, "r")

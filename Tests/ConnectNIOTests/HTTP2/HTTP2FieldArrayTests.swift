@@ -105,6 +105,28 @@ final class HTTP2FieldArrayTests: XCTestCase {
     XCTAssertEqual(Self.fields(of: &array), ["a: b"])
   }
 
+  /// Before and behind requests without one.
+  func testAuthorityOfACall() {
+    var array = HTTP2FieldArray()
+    for authority in [nil, "api.example:8443", nil, "b", "a", nil] {
+      for path in ["/p", "/another/path"] {
+        var request = HTTPStreamRequest(method: .post, target: path, headers: ["a": ["1"]], body: .streamed)
+        request.authority = authority
+        array.replaceAll(with: request, scheme: self.scheme, authority: self.authority, contentLength: 20)
+        XCTAssertEqual(
+          Self.fields(of: &array),
+          [
+            ":method: POST", ":scheme: https", ":authority: \(authority ?? "example.com")", ":path: \(path)",
+            "a: 1",
+            "content-length: 20",
+          ]
+        )
+      }
+    }
+    array.replaceAll(withTrailers: ["a": ["b"]])
+    XCTAssertEqual(Self.fields(of: &array), ["a: b"])
+  }
+
   // MARK: Helpers
 
   private func replace(

@@ -55,14 +55,14 @@ final class TestCall: HTTPStreamHandler, @unchecked Sendable {
     _ method: HTTPStreamRequest.Method = .post,
     _ target: String = "/test",
     headers: Headers = [:],
+    authority: String? = nil,
     body: HTTPStreamRequest.Body = .complete(ByteBuffer(string: "ping"))
   ) -> TestCall {
     self.endpoint.executor.run {
       self.inside {
-        self.stream = self.endpoint.startStream(
-          HTTPStreamRequest(method: method, target: target, headers: headers, body: body),
-          handler: self
-        )
+        var request = HTTPStreamRequest(method: method, target: target, headers: headers, body: body)
+        request.authority = authority
+        self.stream = self.endpoint.startStream(request, handler: self)
       }
     }
     return self
