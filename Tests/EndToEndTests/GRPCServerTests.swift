@@ -5,7 +5,8 @@ internal import NIOCore
 internal import SwiftProtobuf
 import XCTest
 
-/// gRPC with the server of grpcio: in cleartext, over TLS with and without a client certificate, over a unix socket.
+/// gRPC with the server of grpcio: in cleartext, over TLS with and without a client certificate, over unix
+/// sockets with a path and with an abstract name.
 final class GRPCServerTests: XCTestCase {
   // MARK: Calls
 
@@ -22,6 +23,29 @@ final class GRPCServerTests: XCTestCase {
         XCTAssertEqual(response.message?.seen.values("x-one"), ["a", "b, c"], "\(setting)")
         XCTAssertEqual(response.message?.seen.values("x-two-bin"), ["\u{0}\u{ff}"], "\(setting)")
         XCTAssertEqual(response.message?.seen.hasTimeoutMs, true, "\(setting)")
+      }
+    }
+  }
+
+  /// The server's certificate is for localhost. Without TLS nothing is checked.
+  func testAuthority() async throws {
+    for setting in GRPCSetting.allCases {
+      try await setting.withClient { client in
+        for authority in ["localhost:8443", "other.example"] {
+          let response = await client.unary(
+            TestMethods.echo,
+            .with { $0.payload.small = 7 },
+            options: CallOptions(authority: authority)
+          )
+          let isRefused = authority == "other.example" && [.tls, .mutual].contains(setting)
+          XCTAssertEqual(
+            response.code,
+            isRefused ? .unavailable : .ok,
+            "\(setting), \(authority): \(response)"
+          )
+          let message = response.error?.message ?? ""
+          if isRefused { XCTAssertTrue(message.contains("its authority is 'other.example'"), message) }
+        }
       }
     }
   }

@@ -1,8 +1,9 @@
 """connect.test.v1.TestService by grpcio.
 
 Announces the ports `plain` (h2c), `tls` and `mutual` (TLS that requires a client certificate), `unix` (path of a
-socket), `authority` (PEM to trust), `client_chain` and `client_key` (PEM of a client certificate that `mutual`
-accepts). Responses are compressed with gzip if the request has the header `x-compress`.
+socket), `abstract` (name of a socket in the abstract namespace), `authority` (PEM to trust), `client_chain` and
+`client_key` (PEM of a client certificate that `mutual` accepts). Responses are compressed with gzip if the request has
+the header `x-compress`.
 """
 
 import asyncio
@@ -216,16 +217,19 @@ async def start(folder: str) -> tuple[grpc.aio.Server, dict[str, object]]:
     )
     test_pb2_grpc.add_TestServiceServicer_to_server(Service(), server)
     path = os.path.join(folder, "server.sock")
+    name = f"connect-grpc-{os.path.basename(folder)}-{os.getpid()}"
     facts: dict[str, object] = {
         "plain": server.add_insecure_port("127.0.0.1:0"),
         "tls": server.add_secure_port("127.0.0.1:0", tls),
         "mutual": server.add_secure_port("127.0.0.1:0", mutual),
         "unix": path,
+        "abstract": name,
         "authority": root.decode(),
         "client_chain": b"".join(blob.bytes() for blob in client.cert_chain_pems).decode(),
         "client_key": client.private_key_pem.bytes().decode(),
     }
     server.add_insecure_port(f"unix:{path}")
+    server.add_insecure_port(f"unix-abstract:{name}")
     await server.start()
     return server, facts
 

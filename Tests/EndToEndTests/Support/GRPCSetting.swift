@@ -4,7 +4,7 @@ internal import LoopbackServer
 
 /// A way to connect to the grpcio server.
 enum GRPCSetting: String, CaseIterable {
-  case plain, tls, mutual, unix
+  case plain, tls, mutual, unix, abstract
 
   /// Calls `body` with a client of the gRPC protocol, and shuts the client down. The client chooses the version of
   /// HTTP.
@@ -19,6 +19,7 @@ enum GRPCSetting: String, CaseIterable {
       case .plain: "http://127.0.0.1:\(try server.port("plain"))"
       case .tls, .mutual: "https://localhost:\(try server.port(self.rawValue))"
       case .unix: "unix:\(try server.text("unix"))"
+      case .abstract: "unix-abstract:\(try server.text("abstract"))"
       }
     let (authority, chain, key) = (
       try server.text("authority"), try server.text("client_chain"), try server.text("client_key")
