@@ -16,11 +16,6 @@ private func ConnectNIO_TLS_1() async throws {
 }
 
 private func ConnectNIO_TLS_2() async throws {
-  let options = CallOptions(authority: "tenant-a.api.example.com")
-  _ = options
-}
-
-private func ConnectNIO_TLS_3() async throws {
   var configuration = NIOHTTPClient.Configuration.defaults
   configuration.tls.trustRoots = .spiffeBundleFile("/run/spire/bundle.json", trustDomain: "prod.example")
   configuration.tls.certificateVerification = .names([
@@ -49,6 +44,11 @@ private func ConnectNIO_TLS_4() async throws {
 }
 
 private func ConnectNIO_TLS_5() async throws {
+  let options = CallOptions(authority: "tenant-a.api.example.com")
+  _ = options
+}
+
+private func ConnectNIO_TLS_6() async throws {
   var configuration = NIOHTTPClient.Configuration.defaults
   configuration.tls.keyLogFile = "/var/tmp/keys.log"
   _ = configuration
