@@ -166,7 +166,7 @@ final class CallEnvironment: Sendable {
     context: CallContext,
     timeout: Duration?,
     retryRules: RetryRules?,
-    authority: String?
+    authority: CallAuthority?
   ) -> RequestHead {
     RequestHead(
       url: RequestURL(

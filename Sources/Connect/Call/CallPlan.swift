@@ -29,12 +29,10 @@ final class CallPlan: Sendable {
     let timeout: Duration?
     /// When this time is over, on the executor's clock.
     let deadline: Duration?
-    /// The hedging policy for this call; nil for the client's policy.
-    let hedging: HedgingPolicy?
     /// Whether the call waits for a server that can be reached; nil for the default of the client or the rules.
     let waitForReady: Bool?
-    /// What the server is told as its host; nil for the client's host.
-    let authority: String?
+    /// Options that few calls have.
+    let rare: CallOptions.Rare?
   }
 
   init(
@@ -45,9 +43,8 @@ final class CallPlan: Sendable {
     headers: Headers,
     context: CallContext,
     timeout: Duration?,
-    hedging: HedgingPolicy?,
     waitForReady: Bool?,
-    authority: String?,
+    rare: CallOptions.Rare?,
     isExplained: Bool,
     inheritance: Inheritance?,
     parser: ResponseParser?,
@@ -62,9 +59,8 @@ final class CallPlan: Sendable {
     self.given = Given(
       timeout: timeout?.clamped,
       deadline: timeout.map { environment.executor.now + $0.clamped },
-      hedging: hedging,
       waitForReady: waitForReady,
-      authority: authority
+      rare: rare
     )
     self.isExplained = isExplained
     self.inheritance = inheritance
@@ -148,7 +144,7 @@ final class CallPlan: Sendable {
         context: self.context,
         timeout: self.given.timeout,
         retryRules: nil,
-        authority: self.given.authority
+        authority: self.given.rare?.values.authority
       )
     }
     var context = self.context
@@ -162,16 +158,16 @@ final class CallPlan: Sendable {
       context: context,
       timeout: self.timeout,
       retryRules: rules.method.retry,
-      authority: self.given.authority
+      authority: self.given.rare?.values.authority
     )
   }
 
   /// How the call hedges; nil if it does not. Inlined: for most calls the first checks decide.
   @inline(__always)
   var hedgingPolicy: HedgingPolicy? {
-    guard self.given.hedging != nil || self.environment.settings.hedging != nil || self.rules != nil,
+    guard self.given.rare != nil || self.environment.settings.hedging != nil || self.rules != nil,
       self.isUnary,
-      let policy = self.given.hedging ?? self.environment.settings.hedging?(self.info)
+      let policy = self.given.rare?.values.hedging ?? self.environment.settings.hedging?(self.info)
         ?? self.rules?.method.hedging,
       policy.applies(to: self.info)
     else { return nil }

@@ -47,8 +47,8 @@ public struct CallOptions: Sendable {
   /// (gRPC's proposal A81). Without TLS, and where certificates or their names are not verified, nothing is checked. Other
   /// text than a host and a port fails the call with `invalid_argument`.
   public var authority: String? {
-    get { self.rare?.values.authority }
-    set { self.change { $0.authority = newValue } }
+    get { self.rare?.values.authority?.text }
+    set { self.change { $0.authority = CallAuthority(newValue) } }
   }
   /// Values for interceptors, not sent.
   public var context: CallContext
@@ -60,11 +60,11 @@ public struct CallOptions: Sendable {
   }
 
   /// Options that few calls have, kept apart so that other calls do not pay for them.
-  private final class Rare: Sendable {
+  final class Rare: Sendable {
     struct Values: Sendable {
       var hedging: HedgingPolicy?
       var format: MethodFormat?
-      var authority: String?
+      var authority: CallAuthority?
       var arrangement: (@Sendable ([any Interceptor]) -> [any Interceptor])?
     }
 
@@ -73,7 +73,7 @@ public struct CallOptions: Sendable {
     init(_ values: Values) { self.values = values }
   }
 
-  private var rare: Rare?
+  private(set) var rare: Rare?
 
   private mutating func change(_ change: (inout Rare.Values) -> Void) {
     var values = self.rare?.values ?? Rare.Values()

@@ -59,7 +59,7 @@ struct ProviderVisitor: MethodVisitor {
       context: options.context,
       timeout: options.timeout ?? config.timeout,
       retryRules: nil,
-      authority: options.authority
+      authority: options.rare?.values.authority
     )
     let visitor = ProviderVisitor(provider, side.makeRequest(head))
     method.accept(visitor)

@@ -28,7 +28,7 @@ public struct HTTPRequest<Message: Sendable>: Sendable {
   /// like ``context``.
   public var authority: String? {
     get { self.head.authority }
-    set { self.uniqueHead.authority = newValue }
+    set { self.uniqueHead.callAuthority = CallAuthority(newValue) }
   }
 
   /// The type of the body, for example `application/proto` or `application/connect+json`.
@@ -228,7 +228,9 @@ package final class RequestHead: @unchecked Sendable {
   fileprivate(set) var method: MethodInfo?
   fileprivate(set) var clientIdentity: UInt64?
   fileprivate(set) var retryRules: RetryRules?
-  fileprivate(set) var authority: String?
+  fileprivate(set) var callAuthority: CallAuthority?
+
+  var authority: String? { self.callAuthority?.text }
 
   /// The properties that belong to the call. A newly created request inherits them from the request that the interceptor
   /// received.
@@ -240,7 +242,7 @@ package final class RequestHead: @unchecked Sendable {
     var method: MethodInfo?
     var clientIdentity: UInt64?
     var retryRules: RetryRules?
-    var authority: String?
+    var authority: CallAuthority?
   }
 
   var callPart: CallPart {
@@ -252,7 +254,7 @@ package final class RequestHead: @unchecked Sendable {
       method: self.method,
       clientIdentity: self.clientIdentity,
       retryRules: self.retryRules,
-      authority: self.authority
+      authority: self.callAuthority
     )
   }
 
@@ -260,7 +262,7 @@ package final class RequestHead: @unchecked Sendable {
     self.context == nil || self.isGET == nil || self.method == nil
       || (self.clientIdentity == nil && given.clientIdentity != nil)
       || (self.retryRules == nil && given.retryRules != nil)
-      || (self.authority == nil && given.authority != nil)
+      || (self.callAuthority == nil && given.authority != nil)
   }
 
   fileprivate func complete(from given: CallPart) {
@@ -271,7 +273,7 @@ package final class RequestHead: @unchecked Sendable {
     if self.method == nil { self.method = given.method }
     if self.clientIdentity == nil { self.clientIdentity = given.clientIdentity }
     if self.retryRules == nil { self.retryRules = given.retryRules }
-    if self.authority == nil { self.authority = given.authority }
+    if self.callAuthority == nil { self.callAuthority = given.authority }
   }
 
   /// This head. If an interceptor has created it, what it lacks is added from the head that the interceptor received.
@@ -302,7 +304,7 @@ package final class RequestHead: @unchecked Sendable {
     method: MethodInfo? = nil,
     clientIdentity: UInt64? = nil,
     retryRules: RetryRules? = nil,
-    authority: String? = nil
+    authority: CallAuthority? = nil
   ) {
     self.url = url
     self.contentType = contentType
@@ -314,7 +316,7 @@ package final class RequestHead: @unchecked Sendable {
     self.method = method
     self.clientIdentity = clientIdentity
     self.retryRules = retryRules
-    self.authority = authority
+    self.callAuthority = authority
   }
 
   fileprivate convenience init(copying other: RequestHead) {
@@ -329,7 +331,7 @@ package final class RequestHead: @unchecked Sendable {
       method: other.method,
       clientIdentity: other.clientIdentity,
       retryRules: other.retryRules,
-      authority: other.authority
+      authority: other.callAuthority
     )
     self.encodesDeterministically = other.encodesDeterministically
   }

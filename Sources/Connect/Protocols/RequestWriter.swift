@@ -151,7 +151,7 @@ final class RequestWriter: Sendable {
       body: body
     )
     if let context = request.context, !context.isEmpty { post.context = context }
-    if let authority = request.authority { post.authority = authority }
+    if let authority = request.callAuthority { post.callAuthority = authority }
     return post
   }
 
@@ -169,7 +169,7 @@ final class RequestWriter: Sendable {
       body: .complete(ByteBuffer())
     )
     if let context = request.context { get.context = context }
-    if let authority = request.authority { get.authority = authority }
+    if let authority = request.callAuthority { get.callAuthority = authority }
     return get
   }
 

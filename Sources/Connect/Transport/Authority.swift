@@ -105,3 +105,14 @@ package struct Authority: Sendable, Hashable {
     }
   }
 }
+
+/// An authority that a call asks for. Requests hold it apart from themselves, since few calls have one: for others it is one
+/// empty word.
+package final class CallAuthority: Sendable {
+  package let text: String
+
+  package init?(_ text: String?) {
+    guard let text else { return nil }
+    self.text = text
+  }
+}

@@ -85,6 +85,15 @@ public struct HTTPStreamRequest: Sendable {
 
   /// The HTTP method.
   public var method: Method
+  // Flags stand together, so that they take one word.
+  /// Whether the call waits, until its deadline, where no server can be reached; otherwise it fails as soon as none
+  /// can. False by default.
+  public var waitsForReady = false
+  /// Whether the method has no side effects, so that the server may process the request twice: the transport may send
+  /// it as early data (RFC 8470, section 3). False by default.
+  public var hasNoSideEffects = false
+  /// Whether the call can be made in another protocol, so that it does not wait for a server to speak HTTP/2.
+  package var hasOtherProtocols = false
   /// Path and query, exactly as they go on the wire.
   public var target: String
   /// All fields but pseudo-headers, `host`, `content-length`, `transfer-encoding` and `connection`, which
@@ -95,15 +104,11 @@ public struct HTTPStreamRequest: Sendable {
   /// What the server is told as its host in place of the origin's: a host, and a port if need be. It has been checked. Nil,
   /// the default, for the origin's (``Origin/authority``). A transport with TLS fails a stream whose authority the
   /// server's certificate does not name, with `unavailable`.
-  public var authority: String?
-  /// Whether the call waits, until its deadline, where no server can be reached; otherwise it fails as soon as none
-  /// can. False by default.
-  public var waitsForReady = false
-  /// Whether the method has no side effects, so that the server may process the request twice: the transport may send
-  /// it as early data (RFC 8470, section 3). False by default.
-  public var hasNoSideEffects = false
-  /// Whether the call can be made in another protocol, so that it does not wait for a server to speak HTTP/2.
-  package var hasOtherProtocols = false
+  public var authority: String? {
+    get { self.callAuthority?.text }
+    set { self.callAuthority = CallAuthority(newValue) }
+  }
+  package var callAuthority: CallAuthority?
   /// The values that the call carries, which are not sent. For transports in the same process as their server.
   package var context = CallContext()
 

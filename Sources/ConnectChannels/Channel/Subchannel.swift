@@ -142,7 +142,7 @@ final class Subchannel {
     of member: PooledConnection,
     waitingSince start: Duration? = nil
   ) -> any HTTPStream {
-    if let authority = request.authority, let error = member.authorities?.refusal(of: authority) {
+    if let authority = request.callAuthority?.text, let error = member.authorities?.refusal(of: authority) {
       self.pool.giveBack(member)
       return RefusedStream(error, handler, on: self.environment.executor)
     }

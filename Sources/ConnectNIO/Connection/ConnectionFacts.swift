@@ -34,6 +34,7 @@ package struct ConnectionFacts {
   }
 
   /// To be told to the handler of a stream that starts.
+  @inline(__always)
   package mutating func infoForNextStream(isEarly: Bool = false) -> HTTPConnectionInfo {
     let isReused = self.hasServedStream
     self.hasServedStream = true
