@@ -99,7 +99,10 @@ public struct CallOptions: Sendable {
     self.interceptors = interceptors
     self.waitForReady = waitForReady
     self.context = context
-    if hedging != nil { self.hedging = hedging }
-    if authority != nil { self.authority = authority }
+    guard hedging != nil || authority != nil else { return }
+    self.change {
+      $0.hedging = hedging
+      $0.authority = CallAuthority(authority)
+    }
   }
 }

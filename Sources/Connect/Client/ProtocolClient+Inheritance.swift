@@ -3,6 +3,7 @@ extension ProtocolClient {
   ///
   /// - Parameter executor: Where the call will live.
   /// - Returns: What to bind or measure around the call's hooks; nil for nothing.
+  @inline(__always)
   func inherit(
     into options: inout CallOptions,
     method: MethodInfo,

@@ -40,8 +40,8 @@ public struct HTTP3Configuration: Sendable, Hashable {
   /// Nil, the default, finds by itself what the path takes, up to 1,452 bytes (RFC 9000, section 14.3). A size of 1,453 to
   /// 9,200 is used after the handshake, without a test of the path before. No datagram is larger than the network interface
   /// takes. If the path does not carry that size after all, the connection goes on with 1,200 bytes once the server has
-  /// answered nothing for some round trips. So set it only where most servers can be reached with it. Smaller values count
-  /// as nil.
+  /// answered nothing for some round trips; with IPv4, a router may cut the datagrams instead, which is slow. So set it only
+  /// where all servers can be reached with it. Smaller values count as nil.
   public var datagramSize: Int?
 
   /// A configuration as given; what is left out is as in ``defaults``. Values out of range count as the nearest that

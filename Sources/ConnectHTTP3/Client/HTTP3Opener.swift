@@ -224,9 +224,8 @@ struct HTTP3Opener: ConnectionOpener, Sendable {
 
   /// The size of datagrams that the network is known to take; nil if nothing larger than usual is known.
   private func datagramSize(on channel: any Channel) -> Int? {
-    guard let known = self.configuration.datagramSize,
-      let possible = UDPSocket.largestDatagram(of: channel),
-      case let size = min(known, possible, DatagramSize.largest), size > DatagramSize.ethernet
+    guard let configured = self.configuration.datagramSize,
+      let size = DatagramSize.known(configured, possible: UDPSocket.largestDatagram(of: channel))
     else { return nil }
     UDPSocket.ignoreReports(on: channel)
     return size

@@ -16,6 +16,17 @@ struct DatagramSize {
   /// The room for a datagram now.
   private(set) var limit: Int
 
+  /// The size that the network is known to take; nil if nothing larger than usual is known.
+  ///
+  /// - Parameters:
+  ///   - configured: What the user says of the network.
+  ///   - possible: What the network interface takes; nil if the system does not say.
+  static func known(_ configured: Int, possible: Int?) -> Int? {
+    guard let possible else { return nil }
+    let size = min(configured, possible, Self.largest)
+    return size > Self.ethernet ? size : nil
+  }
+
   init(known: Int?) {
     self.known = known
     self.limit = known == nil ? Self.ethernet : Self.smallest

@@ -10,7 +10,7 @@ public struct CacheKey: Sendable {
   /// The query of the request's URL; nil for none.
   public let query: String?
   /// The host that the call told the server in place of the origin's; nil for none. See `CallOptions.authority`.
-  public let authority: String?
+  public var authority: String? { self.callAuthority?.text }
   /// Names the codec, so the encoding of the request and of the response.
   public let contentType: String
   /// The request message as it was encoded.
@@ -22,6 +22,7 @@ public struct CacheKey: Sendable {
   /// Whose response it is, if the transport authenticates the client to servers: a number of the client, unique in the
   /// process. Else nil. See `HTTPClientInterface.authenticatesClient`.
   public let clientIdentity: UInt64?
+  private let callAuthority: CallAuthority?
   private let hash: Int
 
   init(
@@ -33,7 +34,8 @@ public struct CacheKey: Sendable {
     self.origin = request.url.origin
     self.path = request.url.path
     self.query = request.url.query
-    self.authority = request.authority?.lowercased()
+    let authority = request.authority?.lowercased()
+    self.callAuthority = CallAuthority(authority)
     self.contentType = request.contentType
     self.message = request.message
     self.headers = headers
@@ -43,7 +45,7 @@ public struct CacheKey: Sendable {
     hasher.combine(self.origin)
     hasher.combine(self.path)
     hasher.combine(self.query)
-    hasher.combine(self.authority)
+    hasher.combine(authority)
     hasher.combine(self.contentType)
     hasher.combine(self.message)
     hasher.combine(self.headers)
@@ -56,7 +58,7 @@ public struct CacheKey: Sendable {
     self.origin = other.origin
     self.path = other.path
     self.query = other.query
-    self.authority = other.authority
+    self.callAuthority = other.callAuthority
     self.contentType = other.contentType
     self.message = message
     self.headers = other.headers + fields

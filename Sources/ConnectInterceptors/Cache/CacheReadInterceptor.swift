@@ -10,12 +10,14 @@ public import Connect
 /// such as retries, is listed after it and is `HookPlacement.userIndependent`. List this interceptor before
 /// ``CacheWriteInterceptor``.
 public final class CacheReadInterceptor: Interceptor {
-  private let reading: CacheReading
+  private let cache: ResponseCache
+  /// Most calls have side effects, and need none.
+  private lazy var reading = CacheReading(self.cache)
   private var hasNoSideEffects = false
 
   /// An interceptor for one call, as each factory makes it.
   public init(_ cache: ResponseCache) {
-    self.reading = CacheReading(cache)
+    self.cache = cache
   }
 
   public func callFunction(_ method: MethodInfo) -> CallFunction {

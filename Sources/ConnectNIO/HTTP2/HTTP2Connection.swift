@@ -65,7 +65,6 @@ final class HTTP2Connection: MultiplexedConnection {
       eventLoop: channel.eventLoop
     )
     self.closeReasons = HTTP2CloseReasons(self.state, self.session)
-    self.peerWatch.connection = self
   }
 
   // MARK: StreamConnection
@@ -330,7 +329,7 @@ extension HTTP2Connection: ChannelDuplexHandler {
     guard self.state.phase == .idle else { return }
     self.state.phase = .active
     self.scheduleFlush()
-    self.peerWatch.start()
+    self.peerWatch.start(for: self)
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {

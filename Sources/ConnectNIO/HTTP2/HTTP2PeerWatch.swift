@@ -34,7 +34,9 @@ final class HTTP2PeerWatch {
   private let eventLoop: any EventLoop
   /// The factor by which the connections to this server ping more slowly than configured.
   private let keepalivePace: NIOLoopBoundBox<Int>?
-  weak var connection: HTTP2Connection?
+  /// From ``start(for:)`` to ``stop()``. Not weak, as each call would pay for that: an object that was ever referenced so counts
+  /// its references more slowly.
+  private var connection: HTTP2Connection?
 
   /// How often something was received.
   private(set) var readCount = 0
@@ -56,8 +58,9 @@ final class HTTP2PeerWatch {
     self.test = Test(isResting: configuration.silenceLimit != nil)
   }
 
-  /// The connection has become active.
-  func start() {
+  /// The connection has become active. It will call ``stop()``.
+  func start(for connection: HTTP2Connection) {
+    self.connection = connection
     guard let configuration = self.configuration.keepalive else { return }
     let slowdown = self.keepalivePace?.value ?? 1
     let keepalive = HTTP2Keepalive(configuration, slowdown: slowdown, now: self.eventLoop.now)
@@ -69,6 +72,7 @@ final class HTTP2PeerWatch {
     self.keepaliveTask.take()?.cancel()
     self.test.timer.take()?.cancel()
     self.test.look.take()?.cancel()
+    self.connection = nil
   }
 
   // MARK: What happens on the connection
