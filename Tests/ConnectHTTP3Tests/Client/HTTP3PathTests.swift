@@ -152,9 +152,9 @@ final class HTTP3PathTests: XCTestCase {
       defer { channel.close(promise: nil) }
       return UDPSocket.largestDatagram(of: channel)
     }.get()
-    // What ip(7) calls the MTU of the route, less the headers: 65,536 - 28 for Linux's loopback as it comes.
+    // IPv4 knows no larger packets than 65,535 bytes.
     let file = try String(contentsOfFile: "/sys/class/net/lo/mtu", encoding: .utf8)
-    XCTAssertEqual(size, try XCTUnwrap(Int(file.prefix { $0.isNumber })) - 28)
+    XCTAssertEqual(size, min(try XCTUnwrap(Int(file.prefix { $0.isNumber })), 65_535) - 28)
   }
 
   func testLoss() async throws {
