@@ -309,9 +309,9 @@ struct Connector: ConnectionOpener, Sendable {
     attempt.established(connection, version: .http2)
     try channel.pipeline.syncOperations.addHandler(connection)
     // The connection can serve once the server has sent its settings.
-    let waiting = Confined(WeakAttempt(attempt), to: self.executor)
+    let waiting = Confined(attempt, to: self.executor)
     attempt.timer = self.executor.schedule(after: Duration(deadline - .now())) {
-      guard let attempt = waiting.value.attempt else { return }
+      let attempt = waiting.value
       let advice = Advice.http2Refused(by: self.origin.description)
       let step = "waiting for the HTTP/2 settings of"
       var error = self.timedOut(step, after: attempt.timeLimit, advice: advice)
@@ -319,14 +319,6 @@ struct Connector: ConnectionOpener, Sendable {
       if self.origin.scheme != .https { error.unnamed = .version }
       attempt.connection?.close(failing: error)
     }
-  }
-}
-
-private struct WeakAttempt {
-  weak var attempt: PooledConnection?
-
-  init(_ attempt: PooledConnection) {
-    self.attempt = attempt
   }
 }
 
