@@ -32,7 +32,7 @@ final class CallPlan: Sendable {
     /// Whether the call waits for a server that can be reached; nil for the default of the client or the rules.
     let waitForReady: Bool?
     /// Options that few calls have.
-    let rare: CallOptions.Rare?
+    let rare: RareOptions?
   }
 
   init(
@@ -44,7 +44,7 @@ final class CallPlan: Sendable {
     context: CallContext,
     timeout: Duration?,
     waitForReady: Bool?,
-    rare: CallOptions.Rare?,
+    rare: RareOptions?,
     isExplained: Bool,
     inheritance: Inheritance?,
     parser: ResponseParser?,

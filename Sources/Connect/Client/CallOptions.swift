@@ -59,26 +59,13 @@ public struct CallOptions: Sendable {
     set { self.change { $0.arrangement = newValue } }
   }
 
-  /// Options that few calls have, kept apart so that other calls do not pay for them.
-  final class Rare: Sendable {
-    struct Values: Sendable {
-      var hedging: HedgingPolicy?
-      var format: MethodFormat?
-      var authority: CallAuthority?
-      var arrangement: (@Sendable ([any Interceptor]) -> [any Interceptor])?
-    }
+  /// Options that few calls have.
+  private(set) var rare: RareOptions?
 
-    let values: Values
-
-    init(_ values: Values) { self.values = values }
-  }
-
-  private(set) var rare: Rare?
-
-  private mutating func change(_ change: (inout Rare.Values) -> Void) {
-    var values = self.rare?.values ?? Rare.Values()
+  private mutating func change(_ change: (inout RareOptions.Values) -> Void) {
+    var values = self.rare?.values ?? RareOptions.Values()
     change(&values)
-    self.rare = Rare(values)
+    self.rare = RareOptions(values)
   }
 
   /// Options for one call. What is left out is as the client's configuration says: its timeout, its compression, its
