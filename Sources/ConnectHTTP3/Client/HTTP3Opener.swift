@@ -122,6 +122,7 @@ struct HTTP3Opener: ConnectionOpener, Sendable {
     )
     let check = ServerCertificateCheck(credentials.trust, identity: identity, origin: self.origin)
     let server = SessionTickets.Server(
+      origin: self.origin,
       address: attempt.address,
       identity: identity.description,
       network: attempt.network
@@ -158,9 +159,12 @@ struct HTTP3Opener: ConnectionOpener, Sendable {
     )
     var times = times
     times.didConnect()
-    connection.handshake.limit(to: deadline) { [weak session] in
-      self.timedOut(after: attempt.timeLimit, session)
+    let limit: () -> Void = { [weak connection, weak session, timeLimit = attempt.timeLimit] in
+      connection?.handshake.limit(to: deadline) { self.timedOut(after: timeLimit, session) }
     }
+    limit()
+    // The server of an early connection has shown that it is there.
+    session.tls.onQuestion = limit
     connection.onTicket = { tickets.store($0, of: server) }
     connection.onUnfit = { tickets.remove(of: server) }
     connection.handshake.onReady = { [weak connection] result in

@@ -163,6 +163,10 @@ final class HTTP3Session {
   // MARK: The handshake
 
   func handshakeDidComplete() -> Int32 {
+    guard self.tls.isServerTrusted else {
+      self.end(transportError: NGTCP2_ERR_PROTO)
+      return NGTCP2_ERR_CALLBACK_FAILURE
+    }
     self.isEstablished = true
     self.http.early?.isHandshakeComplete = true
     guard self.http.handle == nil ? self.http.start() : self.endEarly() else {

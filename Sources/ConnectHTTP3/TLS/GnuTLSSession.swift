@@ -19,6 +19,8 @@ final class GnuTLSSession {
   /// libngtcp2's connection; nil before and after.
   private var connection: OpaquePointer?
   private var onTicket: (() -> Void)?
+  /// The program is asked about the server.
+  var onQuestion: (() -> Void)?
   /// The program has decided about the server: TLS has to go on.
   var onDecision: (() -> Void)?
   /// Where the program is asked.
@@ -32,7 +34,7 @@ final class GnuTLSSession {
   private(set) var decision: ServerDecision?
   /// The earlier session that this one goes on with.
   private(set) var ticket: SessionTicket?
-  /// The server's certificates, once they are trusted, or those of the session that this one goes on with.
+  /// The server's certificates, once they are trusted; with a ticket, those of the earlier session until then.
   private(set) var certificates: PeerCertificates?
   /// Whether TLS has sent its last message of the handshake. libngtcp2 may say later that the handshake is complete.
   var isFinished = false
@@ -119,6 +121,7 @@ final class GnuTLSSession {
 
   /// Lets go of what handshakes need, some 20 kB. ``problem`` and ``certificates`` stay.
   func close() {
+    self.onQuestion = nil
     self.onDecision = nil
     self.decision?.abandon()
     if let handle = self.handle { gnutls_deinit(handle) }
@@ -145,6 +148,7 @@ final class GnuTLSSession {
     if let handle = self.handle { gnutls_session_set_ptr(handle, nil) }
     self.connection = nil
     self.onTicket = nil
+    self.onQuestion = nil
     self.onDecision = nil
     self.decision?.abandon()
   }
@@ -209,8 +213,6 @@ final class GnuTLSSession {
       self.certificates = found
       return 0
     }
-    // Those of an earlier session, which the server has not gone on with.
-    self.certificates = nil
     self.decision = decision
     decision.ask(on: self.eventLoop) { [weak self, weak decision] in
       guard let self, let decision else { return }
@@ -218,7 +220,14 @@ final class GnuTLSSession {
       self.problem = decision.refusal
       self.onDecision.take()?()
     }
+    self.onQuestion.take()?()
     return GNUTLS_E_AGAIN
+  }
+
+  /// Whether the server's certificates were judged: in this handshake, or in that of the session that it goes on with.
+  var isServerTrusted: Bool {
+    guard let certificates = self.certificates, let handle = self.handle else { return false }
+    return certificates !== self.ticket?.certificates || gnutls_session_is_resumed(handle) != 0
   }
 
   private var shownCertificates: [[UInt8]] {

@@ -1,3 +1,4 @@
+internal import Connect
 internal import ConnectChannels
 internal import ConnectNIO
 internal import Synchronization
@@ -14,8 +15,8 @@ struct SessionTicket: Sendable, Hashable {
   let tls: [UInt8]
   /// What the server allowed, as libngtcp2 has it (RFC 9000, section 7.4.1).
   let transport: [UInt8]
-  /// When the first certificate of the server's chain expires, in seconds since 1970. A connection with the ticket does
-  /// not see the certificates again.
+  /// When the first certificate of the server's chain expires, or a revocation list that it was looked up in, in seconds since
+  /// 1970. A connection with the ticket does not see the certificates again.
   var certificateExpiry = Int.max
   /// The server's certificates, which were judged when it began. The program is not asked about them again.
   var certificates: PeerCertificates?
@@ -39,6 +40,8 @@ struct SessionTicket: Sendable, Hashable {
 final class SessionTickets: Sendable {
   /// A server, as a client has verified it.
   struct Server: Sendable, Hashable {
+    /// Who the program has accepted the server as.
+    let origin: Origin
     let address: EndpointAddress
     /// What the server's certificate had to name.
     let identity: String

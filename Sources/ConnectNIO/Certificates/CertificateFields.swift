@@ -12,6 +12,8 @@ package struct CertificateFields: Sendable {
   private(set) var isAuthority: Bool?
   /// Whether the key usage, if there is one, allows to sign certificates (keyCertSign).
   private(set) var maySignCertificates = true
+  /// Whether there is a key usage that allows to sign certificates or revocation lists (keyCertSign, cRLSign).
+  private(set) var claimsToSign = false
   /// Whether the extended key usage, if there is one, allows to be a TLS server.
   package private(set) var mayBeServer = true
   /// The subject alternative names.
@@ -77,7 +79,9 @@ package struct CertificateFields: Sendable {
     case [0x55, 0x1d, 0x0f]:
       // The first byte tells how many bits are not used.
       guard let bits = value.next(DERReader.bitString) else { return false }
-      self.maySignCertificates = bits.dropFirst().first.map { $0 & 0x04 != 0 } ?? false
+      let usage = bits.dropFirst().first ?? 0
+      self.maySignCertificates = usage & 0x04 != 0
+      self.claimsToSign = usage & 0x06 != 0
     case [0x55, 0x1d, 0x11]:
       guard var names = value.enter(DERReader.sequence) else { return false }
       while names.nextTag != nil {

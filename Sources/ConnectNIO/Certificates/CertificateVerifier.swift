@@ -18,6 +18,7 @@ package struct CertificateVerifier: Sendable {
   package init(_ anchors: TrustAnchors, revocation: RevocationLists? = nil) {
     self.anchors = anchors
     self.revocation = revocation
+    revocation?.prepare(for: anchors.authorities)
   }
 
   /// What BoringSSL found wrong.
@@ -66,7 +67,7 @@ package struct CertificateVerifier: Sendable {
     }
     let validIssuers = issuers.filter { $0.validity(at: now) == .valid }
     let validAnchors = self.anchors.authorities.filter { $0.validity(at: now) == .valid }
-    let chain: VerifiedChain
+    var chain: VerifiedChain
     do throws(Fault) {
       chain = try self.chain(of: own, issuers: validIssuers, trusted: validAnchors, at: now)
     } catch {
@@ -78,8 +79,8 @@ package struct CertificateVerifier: Sendable {
       let fault = error.isOfMissingIssuer ? self.missingLink(of: own, attempts, at: now) : nil
       throw CertificateRefusal(of: own, fault ?? error, by: self.anchors, at: now)
     }
-    if let reason = self.revocation?.refusal(of: chain.certificates, at: now) {
-      throw CertificateRefusal(reason: reason)
+    if let revocation = self.revocation {
+      chain.revocationExpiry = try revocation.check(chain.certificates, at: now)
     }
     return chain
   }
@@ -156,8 +157,13 @@ package struct CertificateVerifier: Sendable {
 package struct VerifiedChain: Sendable {
   package var certificates: [Certificate]
 
-  /// When the first of them expires, in seconds since 1970.
-  package var expiry: Int { self.certificates.lazy.map(\.notAfter).min() ?? 0 }
+  /// When the first revocation list expires that was needed, in seconds since 1970.
+  fileprivate(set) var revocationExpiry = Int.max
+
+  /// Until when the chain counts, in seconds since 1970: when the first certificate or list expires.
+  package var expiry: Int {
+    min(self.certificates.lazy.map(\.notAfter).min() ?? 0, self.revocationExpiry)
+  }
 }
 
 /// Certificates in the form that BoringSSL wants. The pointer is valid as long as the list.

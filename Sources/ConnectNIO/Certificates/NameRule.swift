@@ -18,6 +18,17 @@ package enum NameRule: Hashable, Sendable {
     }
   }
 
+  /// Whether a SPIFFE ID may be what is accepted.
+  var areOfWorkloads: Bool {
+    guard case .oneOf(let names) = self else { return false }
+    return names.contains { name in
+      switch name {
+      case .spiffeID, .trustDomain: true
+      case .host, .uri: false
+      }
+    }
+  }
+
   /// What was expected, for errors.
   func text(of identity: ReferenceIdentifier) -> String {
     switch self {

@@ -10,7 +10,7 @@ package final class PeerCertificates: Sendable {
   package let chain: [[UInt8]]
   /// The names in the server's own certificate.
   package let names: PresentedIdentifiers
-  /// When the first certificate that counts expires, in seconds since 1970.
+  /// When the first certificate that counts expires, or a revocation list that was needed, in seconds since 1970.
   package let expiry: Int
 
   package init(shown: [[UInt8]], chain: [[UInt8]], names: PresentedIdentifiers, expiry: Int) {

@@ -1,15 +1,18 @@
 internal import CNIOBoringSSL
 internal import Connect
+internal import Synchronization
 
 /// A list of certificates that their authority has taken back (RFC 5280, section 5).
 ///
-/// `@unchecked Sendable`: BoringSSL's object is only read after `init`, which BoringSSL allows on any thread. Its search sorts
-/// the entries once, under a lock of its own.
+/// `@unchecked Sendable`: BoringSSL's object is only read after `init`, which BoringSSL allows on any thread. Its first search
+/// sorts the entries, which `init` has done.
 package final class RevocationList: @unchecked Sendable {
   /// The authority's name.
   package let issuer: String
-  /// Nil for a list that says of no end.
-  package let nextUpdate: Int?
+  /// Until when it counts, in seconds since 1970.
+  package let nextUpdate: Int
+  /// Why it does not say of each certificate of its authority whether it is revoked; nil if it does.
+  package let problem: String?
   private let crl: OpaquePointer
 
   /// Frees the object if it cannot be read.
@@ -29,7 +32,31 @@ package final class RevocationList: @unchecked Sendable {
     }
     self.crl = crl
     self.issuer = issuer.description
-    self.nextUpdate = update == nil ? nil : Int(clamping: nextUpdate)
+    self.nextUpdate = Int(clamping: nextUpdate)
+    self.problem = Self.problem(of: crl)
+    // Sorting a long list takes long: it is done here, and not in a handshake.
+    let serial = ASN1_INTEGER_new()
+    if let serial { _ = X509_CRL_get0_by_serial(crl, nil, serial) }
+    ASN1_INTEGER_free(serial)
+  }
+
+  /// Extensions that change what a list is about are critical (RFC 5280, sections 5.2 and 5.3).
+  private static func problem(of crl: OpaquePointer) -> String? {
+    if X509_CRL_get0_nextUpdate(crl) == nil {
+      return "it does not say when the next list comes (nextUpdate)"
+    }
+    if X509_CRL_get_ext_by_NID(crl, NID_delta_crl, -1) >= 0 { return "it is a delta list" }
+    if X509_CRL_get_ext_by_NID(crl, NID_issuing_distribution_point, -1) >= 0 {
+      return "it is for a part of the certificates only (issuing distribution point)"
+    }
+    let entries = X509_CRL_get_REVOKED(crl)
+    let isUnknown =
+      X509_CRL_get_ext_by_critical(crl, 1, -1) >= 0
+      || (0..<OPENSSL_sk_num(entries)).contains { index in
+        guard let entry = OPENSSL_sk_value(entries, index) else { return true }
+        return X509_REVOKED_get_ext_by_critical(OpaquePointer(entry), 1, -1) >= 0
+      }
+    return isUnknown ? "it has a critical extension that is not known here" : nil
   }
 
   deinit {
@@ -81,7 +108,8 @@ package final class RevocationList: @unchecked Sendable {
     return X509_CRL_verify(self.crl, key) == 1
   }
 
-  /// Whether the certificate is in the list, and was not taken out again (removeFromCRL).
+  /// Whether the certificate is in the list, for any reason. Only delta lists take certificates out again (removeFromCRL), and
+  /// those are not used.
   func revokes(_ certificate: Certificate) -> Bool {
     var entry: OpaquePointer?
     return X509_CRL_get0_by_cert(self.crl, &entry, certificate.x509) == 1
@@ -92,37 +120,73 @@ package final class RevocationList: @unchecked Sendable {
 ///
 /// They say which certificates are bad, and not which are good: a certificate whose authority has no list here counts as not
 /// revoked. But a list that has expired, or that its authority has not signed, refuses what the authority has issued.
-package struct RevocationLists: Sendable {
+package final class RevocationLists: Sendable {
+  /// The lists of one authority.
+  private struct Own {
+    /// Whether a list has the authority's name.
+    var isNamed: Bool
+    /// Those that it has signed.
+    var signed: [RevocationList]
+  }
+
+  private static let maximumKnown = 256
+
   private let lists: [RevocationList]
+  /// By the certificate of the authority in DER: signatures of long lists take long.
+  private let known = Mutex<[[UInt8]: Own]>([:])
 
   package init(_ lists: [RevocationList]) {
     self.lists = lists
   }
 
-  /// Why a chain is not to be trusted, in words that continue a sentence about its first certificate; nil if it may be.
+  /// Verifies the signatures of lists, so that handshakes need not.
+  func prepare(for authorities: [Certificate]) {
+    for authority in authorities where self.lists.contains(where: { $0.names(authority) }) {
+      _ = self.own(of: authority)
+    }
+  }
+
+  private func own(of issuer: Certificate) -> Own {
+    if let own = self.known.withLock({ $0[issuer.der] }) { return own }
+    let named = self.lists.filter { $0.names(issuer) }
+    let own = Own(isNamed: !named.isEmpty, signed: named.filter { $0.isSigned(by: issuer) })
+    self.known.withLock { known in
+      if known.count >= Self.maximumKnown { known.removeAll() }
+      known[issuer.der] = own
+    }
+    return own
+  }
+
+  /// Looks a chain up.
   ///
   /// - Parameter chain: Each certificate in front of its issuer's.
-  func refusal(of chain: [Certificate], at now: Int) -> String? {
+  /// - Returns: Until when that counts, in seconds since 1970: the end of the first list that is needed.
+  /// - Throws: Why the chain is not to be trusted, in words that continue a sentence about its first certificate.
+  func check(_ chain: [Certificate], at now: Int) throws(CertificateRefusal) -> Int {
+    var expiry = Int.max
     for (index, pair) in zip(chain, chain.dropFirst()).enumerated() {
       let (certificate, issuer) = pair
-      let named = self.lists.filter { $0.names(issuer) }
-      guard !named.isEmpty else { continue }
-      let signed = named.filter { $0.isSigned(by: issuer) }
+      let own = self.own(of: issuer)
+      guard own.isNamed else { continue }
       let subject = index == 0 ? "it" : "the certificate of its issuer '\(certificate.fields.subject)'"
       let authority = "'\(issuer.fields.subject)'"
-      if signed.isEmpty {
-        return
-          "\(subject) cannot be checked: the revocation list of \(authority) is not signed by that authority"
+      guard let end = own.signed.lazy.map(\.nextUpdate).max() else {
+        throw CertificateRefusal(
+          reason:
+            "\(subject) cannot be checked: the revocation list of \(authority) is not signed by that authority"
+        )
       }
-      if signed.contains(where: { $0.revokes(certificate) }) {
-        return "\(subject) has been revoked by \(authority)"
+      if own.signed.contains(where: { $0.revokes(certificate) }) {
+        throw CertificateRefusal(reason: "\(subject) has been revoked by \(authority)")
       }
-      let ends = signed.map { $0.nextUpdate ?? .max }
-      if let end = ends.max(), end <= now {
+      guard end > now else {
         let date = CertificateRefusal.date(end)
-        return "\(subject) cannot be checked: the revocation list of \(authority) was valid until \(date)"
+        throw CertificateRefusal(
+          reason: "\(subject) cannot be checked: the revocation list of \(authority) was valid until \(date)"
+        )
       }
+      expiry = min(expiry, end)
     }
-    return nil
+    return expiry
   }
 }

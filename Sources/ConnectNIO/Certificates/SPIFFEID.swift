@@ -63,6 +63,17 @@ extension SPIFFEID: CustomStringConvertible {
   package var description: String { "\(Self.scheme)\(self.trustDomain)\(self.path)" }
 }
 
+extension CertificateFields {
+  /// The SPIFFE ID of a workload; nil for certificates without one, for those that may sign others, and for the ID of a trust
+  /// domain itself (the SPIFFE standard "X.509-SVID", section 5.2).
+  var workloadID: SPIFFEID? {
+    guard !self.isOfAuthority, !self.claimsToSign, let id = self.names.spiffeID, !id.path.isEmpty else {
+      return nil
+    }
+    return id
+  }
+}
+
 extension PresentedIdentifiers {
   /// The SPIFFE ID of a certificate; nil if it has none. A certificate with several URIs has none (the SPIFFE standard
   /// "X.509-SVID", section 2).

@@ -40,6 +40,14 @@ package struct ServerCertificateCheck: Sendable {
       throw .refusedServerCertificate(peer: self.peer, reason: error.reason)
     }
     let names = own.fields.names
+    let workload = own.fields.workloadID
+    let looksForWorkload = self.trust.trustDomain != nil || self.trust.names.areOfWorkloads
+    if looksForWorkload, names.spiffeID != nil, workload == nil {
+      throw .refusedServerCertificate(
+        peer: self.peer,
+        reason: "it is an authority's, or its SPIFFE ID has no path, so it is no workload's"
+      )
+    }
     guard self.trust.names.accepts(names, of: self.identity) else {
       throw .serverNameMismatch(
         peer: self.peer,
@@ -47,7 +55,7 @@ package struct ServerCertificateCheck: Sendable {
         names: names.text
       )
     }
-    if let domain = self.trust.trustDomain, names.spiffeID?.trustDomain != domain {
+    if let domain = self.trust.trustDomain, workload?.trustDomain != domain {
       let rule = AcceptedIdentifier.trustDomain(domain)
       throw .serverNameMismatch(
         peer: self.peer,
@@ -62,6 +70,9 @@ package struct ServerCertificateCheck: Sendable {
       expiry: chain.expiry
     )
   }
+
+  /// Whether the program has a part in it.
+  package var asksProgram: Bool { self.trust.decision != nil }
 
   /// What the program has to be asked about a server that is trusted so far; nil if it has nothing to say.
   package func question(about certificates: PeerCertificates) -> ServerDecision? {
@@ -81,11 +92,12 @@ package struct ServerCertificateCheck: Sendable {
 }
 
 extension ServerCertificateCheck {
-  /// Which hosts calls over a connection to the server may ask for; nil for any, where names do not count.
+  /// Which hosts calls over a connection to the server may ask for; nil for any, where names do not count. They count for the
+  /// program's own verifier, which has accepted the server for the client's host and no other.
   ///
   /// - Parameter certificates: Those of the server, which may change until the handshake is complete.
   package func authorities(_ certificates: @escaping () -> PeerCertificates?) -> AuthorityCheck? {
-    guard self.trust.verifier != nil, self.trust.names != .any else { return nil }
+    guard self.asksProgram || self.trust.verifier != nil && self.trust.names != .any else { return nil }
     return AuthorityCheck(
       of: self.origin.description,
       names: { certificates()?.names ?? PresentedIdentifiers() },

@@ -5,7 +5,7 @@ public import Connect
 /// ```swift
 /// var configuration = NIOHTTPClient.Configuration.defaults
 /// configuration.tls.serverVerifier = ServerVerifier { server in
-///   guard server.names.uris.contains("spiffe://prod.example/billing") else {
+///   guard server.names.uris == ["spiffe://prod.example/billing"] else {
 ///     throw ConnectError(code: .unauthenticated, message: "this is not the billing service")
 ///   }
 /// }
@@ -19,7 +19,7 @@ public import Connect
 /// task is cancelled, and what it says then is ignored.
 ///
 /// A connection that goes on with an earlier session (HTTP/3 with early data) does not ask it again: it has accepted the
-/// server then, with the same configuration and the same contents of its files.
+/// server then, for the same host and port, with the same configuration and the same contents of its files.
 ///
 /// Two verifiers are equal if one is a copy of the other.
 public struct ServerVerifier: Sendable, Hashable {

@@ -245,9 +245,10 @@ extension NIOHTTPClient.Configuration {
       case ipAddress(String)
       /// A URI, which has to be the same byte for byte. For SPIFFE IDs use ``spiffeID(_:)``.
       case uri(String)
-      /// A SPIFFE ID, for example `spiffe://prod.example/billing`. The certificate must have no other URI.
+      /// A SPIFFE ID with a path, for example `spiffe://prod.example/billing`. The certificate must have no other URI, and
+      /// must not be an authority's (the SPIFFE standard "X.509-SVID", section 5.2).
       case spiffeID(String)
-      /// Any SPIFFE ID of a trust domain, for example of `prod.example`. The certificate must have no other URI.
+      /// Any SPIFFE ID of a trust domain, for example of `prod.example`, otherwise as with ``spiffeID(_:)``.
       case spiffeTrustDomain(String)
     }
 
@@ -277,8 +278,10 @@ extension NIOHTTPClient.Configuration {
     /// A server is refused, with `unavailable`, if its certificate or that of an intermediate authority is in the list of the
     /// authority that has issued it. So is a server with a certificate whose authority has only lists that are out of date, or
     /// not signed by that authority. Certificates of authorities without a list here are not looked up. Neither are trusted
-    /// certificates themselves, and pinned ones. Delta lists are read as additions. Without effect if any certificate is
-    /// accepted.
+    /// certificates themselves, and pinned ones. Without effect if any certificate is accepted.
+    ///
+    /// Lists that are not complete fail calls with `failed_precondition`: delta lists, those with an issuing distribution
+    /// point or another critical extension, and those without `nextUpdate`.
     ///
     /// Connections that are open stay open: lists count for new ones.
     public var revocationLists: [String]

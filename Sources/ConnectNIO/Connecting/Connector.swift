@@ -198,6 +198,9 @@ struct Connector: ConnectionOpener, Sendable {
       )
       try channel.pipeline.syncOperations.addHandler(handshake)
       try channel.pipeline.syncOperations.addHandler(handler, position: .first)
+      if let pause = verification.readPause {
+        try channel.pipeline.syncOperations.addHandler(pause, position: .first)
+      }
     } catch {
       channel.close(promise: nil)
       attempt.closed(self.describe(tlsFailure: error))

@@ -70,7 +70,11 @@ extension NIOHTTPClient.Configuration.TLS.AcceptedName {
           }
           return .uri(text)
         case .spiffeID(let text):
-          return .spiffeID(try SPIFFEID(text))
+          let id = try SPIFFEID(text)
+          guard !id.path.isEmpty else {
+            throw HostProblem(text: "it is a trust domain, and no workload's ID; use .spiffeTrustDomain")
+          }
+          return .spiffeID(id)
         case .spiffeTrustDomain(let text):
           guard !text.hasPrefix("spiffe:") else {
             throw HostProblem(text: "write the trust domain alone, without spiffe://")

@@ -10,9 +10,12 @@ final class ServerVerification {
   /// Why the server is not trusted, once that is known.
   private(set) var problem: ConnectError?
   private var decision: ServerDecision?
+  /// Belongs in front of the TLS handler; nil if the program is not asked.
+  let readPause: ReadPause?
 
   init(_ check: ServerCertificateCheck) {
     self.check = check
+    self.readPause = check.asksProgram ? ReadPause() : nil
   }
 
   /// Whether it is the program's turn to decide.
@@ -60,7 +63,9 @@ final class ServerVerification {
       return completion(true)
     }
     self.decision = decision
+    self.readPause?.begin()
     decision.ask(on: eventLoop) { [weak decision] in
+      self.readPause?.end()
       switch decision?.state {
       case .accepted: self.certificates = found
       case .refused(let error): self.problem = error

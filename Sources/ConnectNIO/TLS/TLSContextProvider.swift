@@ -214,6 +214,13 @@ package final class TLSContextProvider: Sendable {
             "there is no readable certificate revocation list (PEM or DER) in the file \(path)\(Self.hint(bytes))"
           )
         }
+        for list in lists {
+          guard let problem = list.problem else { continue }
+          throw Self.unusable(
+            "the revocation list of '\(list.issuer)' in the file \(path) cannot be used: \(problem); use a complete list"
+              + " with nextUpdate (RFC 5280)"
+          )
+        }
         return lists
       }
     )

@@ -144,7 +144,7 @@ final class ServerVerifierTests: XCTestCase {
         let gate = Gate()
         let verifier = ServerVerifier { _ in await gate.wait() }
         let tls = TLS(trustRoots: .pemBytes(roots), serverVerifier: verifier)
-        await servers.withClient(0, over: transport, tls, { $0.timeouts.connect = .milliseconds(300) }) {
+        await servers.withClient(0, over: transport, tls, { $0.timeouts.connect = .seconds(2) }) {
           client in
           let record = await client()
           XCTAssertEqual(record.failure?.error.code, .unavailable)

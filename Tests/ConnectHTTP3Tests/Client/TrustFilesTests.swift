@@ -78,12 +78,23 @@ final class TrustFilesTests: XCTestCase {
   func testBundles() async throws {
     let root = try await TestCertificate.make("root", Self.authority, names: "URI:spiffe://prod.test")
     let other = try await TestCertificate.make("other", Self.authority, names: nil)
+    let svid = "DNS:localhost,URI:spiffe://prod.test/a"
     let chains = [
       [try await TestCertificate.make("workload", names: "URI:spiffe://prod.test/a", issuer: root)],
       [try await TestCertificate.make("stranger", names: "URI:spiffe://stage.test/a", issuer: root)],
       [try await TestCertificate.make("host", names: "DNS:localhost", issuer: root)],
       [try await TestCertificate.make("both", names: "DNS:localhost,URI:spiffe://prod.test/b", issuer: root)],
       [try await TestCertificate.make("foreign", names: "URI:spiffe://prod.test/a", issuer: other)],
+      [try await TestCertificate.make("authority", Self.authority, names: svid, issuer: root)],
+      [
+        try await TestCertificate.make(
+          "signer",
+          ["keyUsage=digitalSignature,cRLSign"],
+          names: svid,
+          issuer: root
+        )
+      ],
+      [try await TestCertificate.make("domain", names: "DNS:localhost,URI:spiffe://prod.test", issuer: root)],
     ]
     let set = Self.bundle(Self.key(other, use: "jwt-svid"), #"{"kty": "RSA"}"#, Self.key(root))
     let map = #"{"trust_domains": {"stage.test": \#(Self.bundle(Self.key(other))), "prod.test": \#(set)}}"#
@@ -106,6 +117,7 @@ final class TrustFilesTests: XCTestCase {
               accepted.contains(server),
               "\(mode), \(server), \(transport): \(text)"
             )
+            if server > 4 { XCTAssertTrue(text.contains("so it is no workload's"), text) }
             if server == 1, mode == .chainOnly {
               XCTAssertTrue(
                 text.contains("not for 'spiffe://prod.test/*', which the SPIFFE bundle is for"),
@@ -162,6 +174,7 @@ final class TrustFilesTests: XCTestCase {
     ]
     try await CertificateServers.with(chains) { servers in
       for transport in Transport.allCases {
+        let log = LogRecord()
         let path = try self.write(Self.bundle(Self.key(old)), to: "bundle.json")
         let tls = TLS(
           trustRoots: .spiffeBundleFile(path, trustDomain: "prod.test"),
@@ -169,14 +182,20 @@ final class TrustFilesTests: XCTestCase {
           fileCheckInterval: .zero
         )
         try await servers.withClient(0, over: transport, tls, Self.renewing) { one in
-          try await servers.withClient(1, over: transport, tls, Self.renewing) { two in
+          try await servers.withClient(1, over: transport, tls, logger: log.logger, Self.renewing) { two in
             await self.wait(one, for: "accepted")
             await self.wait(two, for: "unknown CA")
             _ = try self.write(Self.bundle(Self.key(new)), to: "bundle.json")
             await self.wait(one, for: "unknown CA")
             await self.wait(two, for: "accepted")
+            // Unusable contents change nothing: the client has seen them, and goes on with the ones before.
             _ = try self.write("{", to: "bundle.json")
-            await self.wait(two, for: "accepted")
+            for _ in 0..<2 {
+              try await log.wait(for: "the TLS files have changed and cannot be used") { _ = await two() }
+              let texts = [Self.text(await one()), Self.text(await two())]
+              XCTAssertTrue(texts[0].contains("unknown CA"), texts[0])
+              XCTAssertEqual(texts[1], "accepted")
+            }
           }
         }
       }
@@ -254,6 +273,12 @@ final class TrustFilesTests: XCTestCase {
       Data(), Data("no list".utf8), Data(root.pem.utf8), Data(list.utf8.dropLast(40)), der.dropLast(),
       der + der,
     ]
+    let parts: [(extensions: [String], words: String)] = [
+      (["issuingDistributionPoint=critical,@part"], "it is for a part of the certificates only"),
+      (["2.5.29.27=critical,DER:020101"], "it is a delta list"),
+      (["1.2.3.4=critical,DER:0500"], "it has a critical extension that is not known here"),
+      (["1.2.3.4=DER:0500"], ""),
+    ]
     try await CertificateServers.with([[root]]) { servers in
       for (number, bytes) in files.enumerated() {
         let path = try self.write(bytes, to: "list")
@@ -263,6 +288,18 @@ final class TrustFilesTests: XCTestCase {
         XCTAssertEqual(error.code, .failedPrecondition)
         let words = "no readable certificate revocation list (PEM or DER) in the file \(path)"
         XCTAssertTrue(error.message?.contains(words) == true, "\(number): \(error)")
+      }
+      for (number, (extensions, words)) in parts.enumerated() {
+        let path = try self.write(try await root.revocationList(extensions), to: "list")
+        let tls = TLS(trustRoots: .pemBytes(Array(root.pem.utf8)), revocationLists: [path])
+        let result = await servers.get(0, over: Transport.allCases[number % 2], tls)
+        guard case .failure(let error) = result else {
+          XCTAssertEqual(words, "", "accepted")
+          continue
+        }
+        XCTAssertEqual(error.code, .failedPrecondition)
+        let start = "the revocation list of 'CN=root' in the file \(path) cannot be used: \(words)"
+        XCTAssertTrue(error.message?.contains(start) == true, "\(number): \(error)")
       }
       let missing = TLS(trustRoots: .pemBytes(Array(root.pem.utf8)), revocationLists: ["/does/not/exist"])
       let text = Self.text(await servers.get(0, over: .tcp, missing))

@@ -48,7 +48,7 @@ final class VerificationModesTests: XCTestCase {
     (.names([.uri("https://local.test/a")]), [.names]),
     (.names([.uri("https://local.test/A"), .uri("https://LOCAL.test/a")]), []),
     (.names([.spiffeID(billing)]), [.workload]),
-    (.names([.spiffeID("spiffe://prod.test"), .spiffeID("\(billing)/a")]), []),
+    (.names([.spiffeID("spiffe://prod.test/b"), .spiffeID("\(billing)/a")]), []),
     (.names([.spiffeTrustDomain("prod.test")]), [.workload]),
     (.names([.spiffeTrustDomain("test"), .ipAddress("::1"), .dnsName("prod.test")]), []),
     (.names([.spiffeTrustDomain("prod.test"), .dnsName("b.local.test")]), [.names, .workload]),
@@ -182,6 +182,7 @@ final class VerificationModesTests: XCTestCase {
       ([.spiffeID("spiffe://Prod.test/a")], "small letters"), ([.spiffeID("spiffe:///a")], "1 to 255 bytes"),
       ([.spiffeID("spiffe://prod.test:1/a")], "small letters"),
       ([.spiffeID("spiffe://prod.test/a?b")], "characters"),
+      ([.spiffeID("spiffe://prod.test")], "use .spiffeTrustDomain"),
       ([.dnsName("a.test"), .spiffeTrustDomain("spiffe://a")], "without spiffe://"),
     ]
     try await CertificateServers.with([[root]]) { servers in

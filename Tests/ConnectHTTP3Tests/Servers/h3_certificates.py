@@ -1,10 +1,12 @@
 """HTTP/3 servers on aioquic, one for each certificate in a folder.
 
 The folder has `N.pem`, the server's own certificate first, and `N.key`, for N from 0. Announces `ports`, in this order. Each
-request is answered with the name that the client asked for in the TLS handshake (SNI); empty for none.
+request is answered with the name that the client asked for in the TLS handshake (SNI); empty for none. `/end` ends the connection
+instead. `/count` is answered with the number of the server's requests before.
 """
 
 import asyncio
+import functools
 import os
 import sys
 
@@ -33,10 +35,26 @@ def pull_and_keep(buffer):
 tls.pull_client_hello = pull_and_keep
 
 
+class Facts:
+    """What the connections of one server share."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.tickets: dict[bytes, object] = {}
+
+    def add(self, ticket) -> None:
+        self.tickets[ticket.ticket] = ticket
+
+    def pop(self, label: bytes):
+        return self.tickets.pop(label, None)
+
+
 class Server(QuicConnectionProtocol):
-    def __init__(self, *arguments, **options) -> None:
+    def __init__(self, facts: Facts, *arguments, **options) -> None:
         super().__init__(*arguments, **options)
+        self.facts = facts
         self.http: H3Connection | None = None
+        self.paths: dict[int, bytes] = {}
         self.name = ""
 
     def quic_event_received(self, event) -> None:
@@ -46,10 +64,20 @@ class Server(QuicConnectionProtocol):
         if self.http is None:
             return
         for item in self.http.handle_event(event):
+            if isinstance(item, HeadersReceived):
+                self.paths[item.stream_id] = dict(item.headers)[b":path"]
             if isinstance(item, (HeadersReceived, DataReceived)) and item.stream_ended:
-                self.http.send_headers(item.stream_id, [(b":status", b"200")])
-                self.http.send_data(item.stream_id, self.name.encode(), True)
-                self.transmit()
+                self.answer(item.stream_id, self.paths.pop(item.stream_id))
+
+    def answer(self, stream_id: int, path: bytes) -> None:
+        if path == b"/end":
+            self.close(error_code=0x100)
+            return
+        text = str(self.facts.count) if path == b"/count" else self.name
+        self.facts.count += 1
+        self.http.send_headers(stream_id, [(b":status", b"200")])
+        self.http.send_data(stream_id, text.encode(), True)
+        self.transmit()
 
 
 async def run(folder: str) -> None:
@@ -59,7 +87,12 @@ async def run(folder: str) -> None:
         configuration = QuicConfiguration(is_client=False, alpn_protocols=H3_ALPN)
         configuration.load_cert_chain(chain, os.path.join(folder, f"{len(ports)}.key"))
         transport, _ = await loop.create_datagram_endpoint(
-            lambda: QuicServer(configuration=configuration, create_protocol=Server),
+            lambda configuration=configuration, facts=Facts(): QuicServer(
+                configuration=configuration,
+                create_protocol=functools.partial(Server, facts),
+                session_ticket_fetcher=facts.pop,
+                session_ticket_handler=facts.add,
+            ),
             local_addr=("127.0.0.1", 0),
         )
         ports.append(transport.get_extra_info("sockname")[1])

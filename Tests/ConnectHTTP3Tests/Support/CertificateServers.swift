@@ -3,6 +3,7 @@ internal import ConnectChannels
 internal import ConnectHTTP3
 internal import ConnectNIO
 internal import Foundation
+internal import Logging
 internal import LoopbackServer
 internal import NIOCore
 internal import TestSupport
@@ -104,6 +105,7 @@ final class CertificateServers: Sendable {
     host: String = "localhost",
     endpointName: String? = nil,
     _ tls: NIOHTTPClient.Configuration.TLS,
+    logger: Logger? = nil,
     _ change: (inout NIOHTTPClient.Configuration) -> Void = { _ in },
     _ body: (Client) async throws -> R
   ) async rethrows -> R {
@@ -114,7 +116,7 @@ final class CertificateServers: Sendable {
     configuration.channel.resolver = StaticResolver([Endpoint(addresses: addresses, serverName: endpointName)]
     )
     change(&configuration)
-    let client = NIOHTTPClient(configuration: configuration)
+    let client = NIOHTTPClient(configuration: configuration, logger: logger)
     let origin = Origin(scheme: .https, host: host, port: port)
     do {
       let result = try await body { await self.get(origin, client) }

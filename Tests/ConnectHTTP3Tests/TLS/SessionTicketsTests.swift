@@ -1,11 +1,20 @@
+internal import Connect
 internal import ConnectChannels
 internal import XCTest
 
 @testable internal import ConnectHTTP3
 
 final class SessionTicketsTests: XCTestCase {
-  private static func server(_ port: Int, _ identity: String = "a.example") throws -> SessionTickets.Server {
-    SessionTickets.Server(address: try XCTUnwrap(EndpointAddress("10.0.0.1:\(port)")), identity: identity)
+  private static func server(
+    _ port: Int,
+    _ identity: String = "a.example",
+    host: String = "a.example"
+  ) throws -> SessionTickets.Server {
+    SessionTickets.Server(
+      origin: Origin(scheme: .https, host: host, port: 443),
+      address: try XCTUnwrap(EndpointAddress("10.0.0.1:\(port)")),
+      identity: identity
+    )
   }
 
   private static func ticket(_ number: UInt8) -> SessionTicket {
@@ -15,6 +24,7 @@ final class SessionTicketsTests: XCTestCase {
   func testTicketIsUsedOnce() throws {
     let tickets = SessionTickets()
     tickets.store(Self.ticket(1), of: try Self.server(1))
+    XCTAssertNil(tickets.take(of: try Self.server(1, host: "b.example")))
     XCTAssertEqual(tickets.take(of: try Self.server(1)), Self.ticket(1))
     XCTAssertNil(tickets.take(of: try Self.server(1)))
   }

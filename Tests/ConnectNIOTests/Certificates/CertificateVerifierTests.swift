@@ -1,4 +1,5 @@
 import ConnectChannels
+import Foundation
 import LoopbackServer
 import XCTest
 
@@ -152,6 +153,60 @@ final class CertificateVerifierTests: XCTestCase {
       try verifier.verify(own, issuers: [], at: Self.past).expiry,
       try self.certificate(old).notAfter
     )
+  }
+
+  // MARK: Revocation lists
+
+  /// A chain counts until the first list that is needed has expired: the newest of each authority.
+  func testWhenRevocationListsExpire() async throws {
+    let authority = ["basicConstraints=critical,CA:TRUE"]
+    let root = try await TestCertificate.make("root", authority)
+    let middle = try await TestCertificate.make("middle", authority, issuer: root)
+    let leaf = try await TestCertificate.make("leaf", issuer: middle)
+    let texts = [
+      try await root.revocationList(until: "20500101000000Z"),
+      try await middle.revocationList(until: "20400101000000Z"),
+      try await middle.revocationList(until: "20450101000000Z"),
+    ]
+    let lists = try XCTUnwrap(RevocationList.all(in: Array(texts.joined().utf8)))
+    let verifier = CertificateVerifier(
+      TrustAnchors([try self.certificate(root)]),
+      revocation: RevocationLists(lists)
+    )
+    let (own, issuer) = (try self.certificate(leaf), try self.certificate(middle))
+    let end = 2_366_841_600
+    for _ in 0..<2 { XCTAssertEqual(try verifier.verify(own, issuers: [issuer]).expiry, end) }
+    XCTAssertEqual(try verifier.verify(own, issuers: [issuer], at: end - 1).expiry, end)
+    XCTAssertThrowsError(try verifier.verify(own, issuers: [issuer], at: end))
+  }
+
+  /// RFC 5280 (section 5.1.2.5) wants each list to say when the next one comes.
+  func testRevocationListWithoutAnEnd() async throws {
+    func element(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] {
+      let count = content.count
+      if count < 0x80 { return [tag, UInt8(count)] + content }
+      if count < 0x100 { return [tag, 0x81, UInt8(count)] + content }
+      return [tag, 0x82, UInt8(count >> 8), UInt8(count & 0xff)] + content
+    }
+    let root = try await TestCertificate.make("root", ["basicConstraints=critical,CA:TRUE"])
+    let lines = try await root.revocationList().split(separator: "\n").filter { !$0.hasPrefix("-") }
+    let der = Array(try XCTUnwrap(Data(base64Encoded: lines.joined())))
+    let whole = try XCTUnwrap(RevocationList.all(in: der)?.first)
+    XCTAssertNil(whole.problem)
+    var outer = DERReader(der[...])
+    var parts = try XCTUnwrap(outer.enter(DERReader.sequence))
+    var fields = try XCTUnwrap(parts.enter(DERReader.sequence))
+    var (kept, rest): ([UInt8], [UInt8]) = ([], [])
+    var times = 0
+    while let field = fields.next() {
+      let isTime = field.tag == 0x17 || field.tag == 0x18
+      if isTime { times += 1 }
+      if !isTime || times == 1 { kept += element(field.tag, Array(field.content)) }
+    }
+    while let part = parts.next() { rest += element(part.tag, Array(part.content)) }
+    let endless = element(DERReader.sequence, element(DERReader.sequence, kept) + rest)
+    let list = try XCTUnwrap(RevocationList.all(in: endless)?.first)
+    XCTAssertEqual(list.problem, "it does not say when the next list comes (nextUpdate)")
   }
 
   // MARK: Nothing is weaker

@@ -78,20 +78,23 @@ final class CallAuthorityTests: XCTestCase {
     await server.stop()
   }
 
-  /// What counts of names, counts for calls. Without verification nothing is checked, as in gRPC.
+  /// What counts of names, counts for calls. Without verification nothing is checked, as in gRPC. A verifier of the program's
+  /// own has accepted the server for the client's host alone.
   func testModes() async throws {
     let certificates = try await TestCertificates.make()
     let server = try await self.server(.tls(certificates))
-    let cases: [(Configuration.TLS.CertificateVerification, isChecked: Bool)] = [
-      (.full, true), (.names([.dnsName("localhost")]), true), (.chainOnly, false), (.none, false),
+    let cases: [(Configuration.TLS.CertificateVerification, hasVerifier: Bool, isChecked: Bool)] = [
+      (.full, false, true), (.names([.dnsName("localhost")]), false, true), (.chainOnly, false, false),
+      (.none, false, false), (.chainOnly, true, true), (.none, true, true),
     ]
-    for (mode, isChecked) in cases {
+    for (mode, hasVerifier, isChecked) in cases {
       let client = try TestClient(
         Origin(scheme: .https, host: "localhost", port: server.port),
         Configuration(
           tls: .init(
             trustRoots: .pemBytes(Array(certificates.authorityPEM.utf8)),
-            certificateVerification: mode
+            certificateVerification: mode,
+            serverVerifier: hasVerifier ? ServerVerifier { _ in } : nil
           )
         )
       )

@@ -30,7 +30,7 @@ private func ConnectNIO_TLS_3() async throws {
   var configuration = NIOHTTPClient.Configuration.defaults
   configuration.tls.certificateVerification = .chainOnly
   configuration.tls.serverVerifier = ServerVerifier { server in
-    guard server.names.uris.contains("spiffe://prod.example/\(server.host)") else {
+    guard server.names.uris == ["spiffe://prod.example/\(server.host)"] else {
       throw ConnectError(code: .unauthenticated, message: "\(server.host) has another service's certificate")
     }
   }

@@ -19,7 +19,7 @@ extension DocComments {
   private func ServerVerifier_1() async throws {
     var configuration = NIOHTTPClient.Configuration.defaults
     configuration.tls.serverVerifier = ServerVerifier { server in
-      guard server.names.uris.contains("spiffe://prod.example/billing") else {
+      guard server.names.uris == ["spiffe://prod.example/billing"] else {
         throw ConnectError(code: .unauthenticated, message: "this is not the billing service")
       }
     }

@@ -83,14 +83,32 @@ public struct TestCertificate: Sendable {
 extension TestCertificate {
   /// A revocation list of this authority, in PEM.
   ///
-  /// - Parameter revoked: Certificates that it has issued.
+  /// - Parameters:
+  ///   - revoked: Certificates that it has issued.
+  ///   - extensions: In OpenSSL's form.
+  ///   - end: When the next list comes, for example `20500101000000Z`; by default as in `validity`.
   public func revocationList(
     of revoked: [TestCertificate] = [],
-    validity: Validity = .current
+    _ extensions: [String] = [],
+    validity: Validity = .current,
+    until end: String? = nil
   ) async throws -> String {
     try await OpenSSL.run { openssl in
       try openssl.write(
-        "[ca]\ndefault_ca=c\n[c]\ndatabase=index\ndefault_md=sha256\ncrlnumber=number\n",
+        """
+        [ca]
+        default_ca=c
+        [c]
+        database=index
+        default_md=sha256
+        crlnumber=number
+        \(extensions.isEmpty ? "" : "crl_extensions=x")
+        [x]
+        \(extensions.joined(separator: "\n"))
+        [part]
+        onlyuser=TRUE
+
+        """,
         to: "configuration"
       )
       try openssl.write("", to: "index")
@@ -102,9 +120,10 @@ extension TestCertificate {
         try openssl.write(certificate.pem, to: "revoked")
         try await openssl(authority + ["-revoke", "revoked"])
       }
-      let (start, end) = validity.dates
+      let dates = validity.dates
       try await openssl(
-        authority + ["-gencrl", "-out", "list", "-crl_lastupdate", start, "-crl_nextupdate", end]
+        authority + ["-gencrl", "-out", "list", "-crl_lastupdate", dates.start]
+          + ["-crl_nextupdate", end ?? dates.end]
       )
       return try openssl.read("list")
     }
