@@ -13,6 +13,7 @@ final class HTTP3EarlyVerifierTests: XCTestCase {
 
   private struct Client: Sendable {
     let httpClient: NIOHTTPClient
+    private let log = LogRecord()
 
     /// A client of the server on a port of 127.0.0.1, whatever the host of a request is.
     init(
@@ -29,7 +30,7 @@ final class HTTP3EarlyVerifierTests: XCTestCase {
         http3: .alone(HTTP3Configuration(usesEarlyData: true))
       )
       configuration.channel.resolver = StaticResolver([Endpoint("127.0.0.1:\(port)")].compactMap { $0 })
-      self.httpClient = NIOHTTPClient(configuration: configuration)
+      self.httpClient = NIOHTTPClient(configuration: configuration, logger: self.log.logger)
     }
 
     func get(_ target: String = "/", host: String = "localhost", authority: String? = nil) async throws
@@ -48,14 +49,18 @@ final class HTTP3EarlyVerifierTests: XCTestCase {
       )
       request.hasNoSideEffects = true
       request.authority = authority
-      return await StreamRecord.run(request, on: endpoint)
+      let record = await StreamRecord.run(request, on: endpoint)
+      // Protocol clients start such calls once more, too.
+      return record.failure?.isUnprocessed == true ? await StreamRecord.run(request, on: endpoint) : record
     }
 
     /// Has a ticket afterwards, and no connection.
     func getTicket() async throws {
-      let record = try await self.get()
-      XCTAssertNil(record.failure)
-      _ = try await self.get("/end")
+      for target in ["/", "/end"] {
+        let record = try await self.get(target)
+        XCTAssertNil(record.failure)
+      }
+      try await self.log.wait(for: "channel is IDLE")
     }
 
     func shutDown() async { await self.httpClient.shutdown(within: .seconds(5)) }

@@ -1,8 +1,8 @@
 """HTTP/3 servers on aioquic, one for each certificate in a folder.
 
 The folder has `N.pem`, the server's own certificate first, and `N.key`, for N from 0. Announces `ports`, in this order. Each
-request is answered with the name that the client asked for in the TLS handshake (SNI); empty for none. `/end` ends the connection
-instead. `/count` is answered with the number of the server's requests before.
+request is answered with the name that the client asked for in the TLS handshake (SNI); empty for none. `/end` also ends the
+connection. `/count` is answered with the number of the server's requests before.
 """
 
 import asyncio
@@ -70,14 +70,14 @@ class Server(QuicConnectionProtocol):
                 self.answer(item.stream_id, self.paths.pop(item.stream_id))
 
     def answer(self, stream_id: int, path: bytes) -> None:
-        if path == b"/end":
-            self.close(error_code=0x100)
-            return
         text = str(self.facts.count) if path == b"/count" else self.name
         self.facts.count += 1
         self.http.send_headers(stream_id, [(b":status", b"200")])
         self.http.send_data(stream_id, text.encode(), True)
         self.transmit()
+        if path == b"/end":
+            # The client has its answer by then.
+            asyncio.get_running_loop().call_later(0.1, self.close, 0x100)
 
 
 async def run(folder: str) -> None:
