@@ -35,12 +35,15 @@ package struct AuthorityCheck {
       return nil
     }
     let known = self.text(names).map { "is for \($0)" } ?? "names no host"
-    return ConnectError(
+    var error = ConnectError(
       code: .unavailable,
       message: """
         the call was not sent: its authority is '\(authority)', and the certificate of \(self.peer) \(known)
         """
     ).asFinal
+    // Other calls may well be sent to this server: it has not failed.
+    error.isUnsent = true
+    return error
   }
 }
 

@@ -25,6 +25,7 @@ final class AuthorityCheckTests: XCTestCase {
     ] {
       let error = check.refusal(of: authority)
       XCTAssertEqual(error?.code, .unavailable, authority)
+      XCTAssertEqual(error?.isUnsent, true, authority)
       XCTAssertEqual(
         error?.message,
         "the call was not sent: its authority is '\(authority)', and the certificate of https://fleet.test is for "

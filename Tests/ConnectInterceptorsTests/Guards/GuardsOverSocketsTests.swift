@@ -36,6 +36,32 @@ final class GuardsOverSocketsTests: XCTestCase {
     }
   }
 
+  /// Calls for a host that the server's certificate does not name are not sent, and so do not count.
+  func testCircuitBreakerAndAuthorities() async throws {
+    let certificates = try await TestCertificates.make()
+    let server = try await LoopbackServer.start(.tls(certificates))
+    let roots = NIOHTTPClient.Configuration.TLS(trustRoots: .pemBytes(Array(certificates.authorityPEM.utf8)))
+    let httpClient = NIOHTTPClient(configuration: .init(tls: roots))
+    let breaker = CircuitBreaker(.init(minimumCalls: 1))
+    let config = ProtocolClientConfig(
+      host: server.url,
+      interceptors: [{ _ in CircuitBreakerInterceptor(breaker) }],
+      timeout: .seconds(60)
+    )
+    let client = ProtocolClient(httpClient: httpClient, config: config)
+    for _ in 0..<3 {
+      let options = CallOptions(authority: "other.example")
+      let refused = await client.unary(TestMethods.echo, .text("x"), options: options)
+      XCTAssertEqual(refused.code, .unavailable)
+      XCTAssertEqual(refused.error?.isUnsent, true)
+      XCTAssertEqual(refused.error?.message?.contains("the call was not sent"), true, "\(refused)")
+    }
+    let response = await client.unary(TestMethods.echo, .text("x"))
+    XCTAssertEqual(response.code, .ok, "\(response)")
+    await httpClient.shutdown()
+    await server.stop()
+  }
+
   /// A thousand calls, of which many are cancelled or pass their deadline while they wait.
   func testConcurrencyLimiter() async throws {
     for setting in SocketTest.settings {
