@@ -1,6 +1,6 @@
 public import Connect
 
-/// Runs the call hooks of one interceptor; see ``InterceptorDriver``.
+/// Runs the call hooks of one interceptor, and what observes attempts; see ``InterceptorDriver``.
 public final class CallHookDriver: Sendable {
   private let driven: Confined<InterceptorUnderTest>
   private let method: MethodInfo
@@ -34,6 +34,12 @@ public final class CallHookDriver: Sendable {
   /// - Returns: The retry that the hook asks for; nil for none.
   public func retry(after outcome: CallOutcome) -> RetryRequest? {
     self.executor.sync { self.driven.value.callHooks(self.method).retryFunction?(outcome) }
+  }
+
+  /// Tells what observes the call's attempts of an event. It hears of these alone: a driver has no network, and so no attempts of
+  /// its own.
+  public func attempt(_ event: AttemptEvent) {
+    self.executor.sync { self.driven.value.observe(event) }
   }
 
   /// Gives the outcome hook an outcome.

@@ -12,7 +12,7 @@ public import NIOCore
 ///
 /// A driver stands for one call: the factory runs once, and the interceptor's state is kept from value to value. It
 /// is driven at one level: ``unary`` and ``stream`` for byte hooks, ``unaryMessages(_:)`` and ``streamMessages(_:)`` for
-/// message hooks, ``call(_:)`` for call hooks. An interceptor with an async form at a level is driven in this form. A
+/// message hooks, ``call(_:)`` for call hooks and for what observes attempts. An interceptor with an async form at a level is driven in this form. A
 /// hook that is absent passes its value on.
 ///
 /// At each level, a request begins a call, and cancels the previous call. A response waits until the request has passed the

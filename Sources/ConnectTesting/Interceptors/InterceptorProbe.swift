@@ -22,7 +22,7 @@ internal import Synchronization
 /// )
 /// ```
 ///
-/// It keeps all that passes, so it is for calls of tests, which end.
+/// It records hooks, and no attempts, which pass no chain. It keeps all that passes, so it is for calls of tests, which end.
 public final class InterceptorProbe: Sendable {
   private let executor: (any CallExecutor)?
   private let log = Mutex<[HookEvent]>([])

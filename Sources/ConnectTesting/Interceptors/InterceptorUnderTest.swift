@@ -9,6 +9,8 @@ final class InterceptorUnderTest {
   private var method: MethodInfo?
   private var callHooks: CallFunction?
   private var hasEnded = false
+  /// What observes attempts; the interceptor is asked for it once.
+  private lazy var attemptFunction = self.interceptor.attemptFunction()
 
   init(_ interceptor: any Interceptor, _ executor: VirtualExecutor) {
     self.interceptor = interceptor
@@ -46,6 +48,9 @@ final class InterceptorUnderTest {
     if request.method == nil { request.method = self.method }
     return request
   }
+
+  /// Tells the interceptor of an attempt, if it observes any.
+  func observe(_ event: AttemptEvent) { self.attemptFunction?(event) }
 
   func end(_ outcome: CallOutcome) {
     guard !self.hasEnded else { return }

@@ -29,6 +29,39 @@ final class DriverCallTests: XCTestCase {
     }
   }
 
+  /// It is asked once, after it was told of its method, and hears of what the test tells alone.
+  func testWhatObservesAttempts() async throws {
+    final class Observing: Interceptor {
+      let seen: Observed<[String]>
+      init(_ seen: Observed<[String]>) { self.seen = seen }
+
+      func callFunction(_ method: MethodInfo) -> CallFunction {
+        self.seen.update { $0.append("asked for \(method.name)") }
+        return CallFunction()
+      }
+
+      func attemptFunction() -> AttemptFunction? {
+        self.seen.update { $0.append("asked") }
+        return { event in
+          self.seen.update { seen in
+            switch event {
+            case .started(let start): seen.append("\(start.number) \(start.kind)")
+            case .ended(let record): seen.append("\(record.number) \(record.code)")
+            }
+          }
+        }
+      }
+    }
+    let seen = Observed<[String]>([])
+    let driver = InterceptorDriver { _ in Observing(seen) }
+    let call = driver.call(MethodInfo(path: "/s.S/Read", streamType: .unary))
+    call.attempt(.started(AttemptStart(number: 2, kind: .retry)))
+    _ = try await driver.unary.request(driver.makeRequest(message: ByteBuffer())).outcome
+    _ = try await driver.unary.response(HTTPResponse()).outcome
+    call.attempt(.ended(AttemptRecord(number: 2, kind: .retry, code: .unavailable)))
+    XCTAssertEqual(seen.value, ["asked for Read", "asked", "2 retry", "2 unavailable"])
+  }
+
   // MARK: Values that do not get to a hook
 
   func testNothingComesBackToARequestThatWasAnswered() async throws {
