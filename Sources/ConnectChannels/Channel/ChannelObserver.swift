@@ -26,7 +26,8 @@ public enum ChannelEvent: Sendable {
   case connectionOpened(endpoint: String)
   /// An attempt to connect to an endpoint has failed, with the reason.
   case connectionFailed(endpoint: String, ConnectError)
-  /// A connection takes no more calls: it is lost, idle, old, or its server goes away.
+  /// A connection that was open is gone, and so are its calls: it was lost, or it was closed since it was idle or old, or its
+  /// server went away. It may have taken no more calls for a while before.
   case connectionClosed(endpoint: String)
   /// Outlier detection keeps calls away from an endpoint.
   case ejected(endpoint: String)

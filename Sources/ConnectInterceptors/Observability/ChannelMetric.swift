@@ -18,7 +18,7 @@ enum ChannelMetric: String, CaseIterable {
       case .queueDuration: ("s", "How long calls waited for an endpoint, if they had to wait.")
       case .opened: ("{connection}", "Connections that took calls.")
       case .failed: ("{attempt}", "Attempts to connect that failed.")
-      case .closed: ("{connection}", "Connections that took calls and take no more.")
+      case .closed: ("{connection}", "Connections that took calls and are gone.")
       case .ejections: ("{ejection}", "Ejections by outlier detection.")
       case .resolverUpdates: ("{update}", "Answers of the resolver.")
       case .resolverFailures: ("{failure}", "Failures of the resolver.")

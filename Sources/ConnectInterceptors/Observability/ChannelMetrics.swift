@@ -16,20 +16,22 @@ internal import Synchronization
 /// | `rpc.client.channel.queue.duration` | timer | how long calls waited for an endpoint, if they had to wait |
 /// | `rpc.client.channel.connections.opened` | counter | connections that took calls |
 /// | `rpc.client.channel.connections.failed` | counter | attempts to connect that failed |
-/// | `rpc.client.channel.connections.closed` | counter | connections that took calls and take no more |
+/// | `rpc.client.channel.connections.closed` | counter | connections that took calls and are gone |
 /// | `rpc.client.channel.ejections` | counter | ejections by outlier detection |
 /// | `rpc.client.channel.resolver.updates` | counter | answers of the resolver |
 /// | `rpc.client.channel.resolver.failures` | counter | failures of the resolver |
 ///
-/// Each has the dimension `server.address`, the origin; with ``includesEndpoints`` those of endpoints also have
-/// `network.peer.address`.
+/// Each has the dimension `server.address`, the origin, unless ``includesServer`` is off; with ``includesEndpoints`` those of
+/// endpoints also have `network.peer.address`.
 ///
 /// With ``MetricFamilies/grpc`` there are also, or only, gRPC's metrics of connections: `grpc.subchannel.…` of gRFC A94 and
-/// their older names, `grpc.lb.pick_first.…`. They have the dimension `grpc.target`; ``descriptions(of:)`` lists them.
+/// their older names, `grpc.lb.pick_first.…`. They have the dimension `grpc.target`, which is `other` without ``includesServer``;
+/// ``descriptions(of:)`` lists them.
 public final class ChannelMetrics: ChannelObserver {
   private struct Key: Hashable {
     var label: String
-    var origin: Origin
+    /// Nil if servers are counted together.
+    var origin: Origin?
     var endpoint: String?
   }
 
@@ -46,6 +48,8 @@ public final class ChannelMetrics: ChannelObserver {
   private let factory: any MetricsFactory
   /// Whose names the metrics have.
   public let families: MetricFamilies
+  /// Whether metrics name the server.
+  public let includesServer: Bool
   /// Whether there is a metric for each endpoint.
   public let includesEndpoints: Bool
   private let instruments = Mutex(Instruments())
@@ -54,15 +58,18 @@ public final class ChannelMetrics: ChannelObserver {
   ///
   /// - Parameters:
   ///   - factory: The backend. The default is that of the process; bootstrap it before.
+  ///   - includesServer: Whether metrics name the server. Clients that choose their hosts at run time may want to do without.
   ///   - includesEndpoints: Whether there is a metric for each endpoint: off by default, since fleets may be large and change.
   ///   - families: Whose names the metrics have.
   public init(
     factory: any MetricsFactory = MetricsSystem.factory,
+    includesServer: Bool = true,
     includesEndpoints: Bool = false,
     families: MetricFamilies = .openTelemetry
   ) {
     self.factory = factory
     self.families = families
+    self.includesServer = includesServer
     self.includesEndpoints = includesEndpoints
   }
 
@@ -110,7 +117,7 @@ public final class ChannelMetrics: ChannelObserver {
   }
 
   private func connections(to origin: Origin) -> GRPCConnectionInstruments {
-    var target = origin.grpcTarget
+    var target = self.includesServer ? origin.grpcTarget : GRPCLabels.other
     let known = self.instruments.withLock { instruments -> GRPCConnectionInstruments? in
       let connections = instruments.connections
       if connections[target] == nil, connections.count >= Self.maximumKeys { target = GRPCLabels.other }
@@ -159,6 +166,7 @@ public final class ChannelMetrics: ChannelObserver {
 
   private func key(_ name: ChannelMetric, _ origin: Origin, _ endpoint: String?) -> Key {
     let label = name.name
+    let origin = self.includesServer ? origin : nil
     let key = Key(label: label, origin: origin, endpoint: self.includesEndpoints ? endpoint : nil)
     let isNew = self.instruments.withLock { instruments in
       instruments.counters[key] == nil && instruments.timers[key] == nil
@@ -168,7 +176,8 @@ public final class ChannelMetrics: ChannelObserver {
   }
 
   private func dimensions(_ key: Key) -> [(String, String)] {
-    var dimensions = [(SemanticConventions.serverAddress, key.origin.description)]
+    var dimensions: [(String, String)] = []
+    if let origin = key.origin { dimensions.append((SemanticConventions.serverAddress, origin.description)) }
     if let endpoint = key.endpoint { dimensions.append((SemanticConventions.peerAddress, endpoint)) }
     return dimensions
   }

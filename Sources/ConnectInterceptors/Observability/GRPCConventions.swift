@@ -63,7 +63,7 @@ enum GRPCCallMetric: Int, CaseIterable {
         .histogram,
         "s",
         call,
-        "For how long no attempt of the call was running between attempts, if that was any time."
+        "For how long no attempt of the call was running between attempts."
       )
     }
   }
@@ -83,7 +83,7 @@ enum GRPCConnectionMetric: Int, CaseIterable {
         .counter,
         "{disconnection}",
         labels,
-        "Connections that take no more calls."
+        "Connections that took calls and are gone."
       )
     case .succeeded:
       .grpc("subchannel.connection_attempts_succeeded", .counter, "{attempt}", labels, "Connections made.")
@@ -154,7 +154,7 @@ extension MetricDescription {
 extension Origin {
   /// The value of `grpc.target`: the URI that clients of gRPC's own libraries have for this server (gRFC A66).
   var grpcTarget: String {
-    guard self.scheme != .unix else { return "unix:\(self.host)" }
+    guard self.scheme.isTCP else { return self.description }
     let host = self.host.utf8.contains(UInt8(ascii: ":")) ? "[\(self.host)]" : self.host
     return "dns:///\(host):\(self.port)"
   }

@@ -106,7 +106,8 @@ struct GRPCCallRecord {
       case .transparentRetry: self.instruments.record(count, as: .transparentRetries)
       }
     }
-    if self.retryDelay > .zero { self.instruments.record(self.retryDelay, as: .retryDelay) }
+    // Also zero, unlike the counts (gRFC A96).
+    self.instruments.record(self.retryDelay, as: .retryDelay)
     self.counts = [:]
     self.retryDelay = .zero
   }

@@ -64,7 +64,8 @@ final class GRPCMetricsTests: XCTestCase {
         let label = "grpc.client.attempt.\(name)_total_compressed_message_size"
         XCTAssertEqual(try self.backend.expectRecorder(label, status).values, [9], "\(networkProtocol)")
       }
-      XCTAssertEqual(self.backend.timers.count + self.backend.recorders.count, 4)
+      XCTAssertEqual(self.calls("retry_delay"), ["": [0]])
+      XCTAssertEqual(self.backend.timers.count + self.backend.recorders.count, 5)
     }
   }
 
@@ -132,6 +133,7 @@ final class GRPCMetricsTests: XCTestCase {
     XCTAssertEqual(self.calls("duration"), ["OK": [1]])
     XCTAssertEqual(self.calls("hedges"), ["": [2]])
     XCTAssertEqual(self.calls("retries"), [:])
+    XCTAssertEqual(self.calls("retry_delay"), ["": [0]])
   }
 
   func testDeadline() async throws {
@@ -248,40 +250,44 @@ final class GRPCMetricsTests: XCTestCase {
 
   /// Hedges over a real server: the first answers late, the second at once.
   func testHedgesOverSockets() async throws {
-    let metrics = CallMetrics(factory: self.backend, options: CallMetrics.Options(families: .grpc))
-    try await SocketTest.run([{ MetricsInterceptor(metrics, config: $0) }]) { server, client, setting in
+    for setting in SocketTest.settings {
       self.backend.reset()
-      let method = MethodSpec<Connect_Test_V1_EchoRequest, Connect_Test_V1_EchoRequest>(
-        path: "/slow.Service/Get",
-        streamType: .unary,
-        idempotencyLevel: .noSideEffects
-      )
-      server.onRaw(method.path) { request, responder in
-        let body = try await request.body()
-        // Until the client gives up.
-        if request.attempt == 0 { return await responder.waitUntilClosed() }
-        let contentType = request.record.headers.first("content-type") ?? ""
-        try await responder.respond(
-          headers: ["content-type": contentType],
-          body: body,
-          trailers: contentType.hasPrefix("application/grpc") ? ["grpc-status": "0"] : [:]
+      // Of its own, since the attempts of a call may end a little after it.
+      let metrics = CallMetrics(factory: self.backend, options: CallMetrics.Options(families: .grpc))
+      let interceptors: [InterceptorFactory] = [{ MetricsInterceptor(metrics, config: $0) }]
+      try await SocketTest.run(over: [setting], interceptors) { server, client, setting in
+        let method = MethodSpec<Connect_Test_V1_EchoRequest, Connect_Test_V1_EchoRequest>(
+          path: "/slow.Service/Get",
+          streamType: .unary,
+          idempotencyLevel: .noSideEffects
         )
+        server.onRaw(method.path) { request, responder in
+          let body = try await request.body()
+          // Until the client gives up.
+          if request.attempt == 0 { return await responder.waitUntilClosed() }
+          let contentType = request.record.headers.first("content-type") ?? ""
+          try await responder.respond(
+            headers: ["content-type": contentType],
+            body: body,
+            trailers: contentType.hasPrefix("application/grpc") ? ["grpc-status": "0"] : [:]
+          )
+        }
+        var options = CallOptions()
+        options.hedging = HedgingPolicy(maximumAttempts: 2, delay: .milliseconds(20))
+        let response = await client.unary(method, .text("hello"), options: options)
+        XCTAssertEqual(response.message?.payload.text, "hello", "\(setting)")
+        // The abandoned attempt ends in a later job of the event loop, and so does the call's end hook.
+        for _ in 0..<1000 where self.attempts("duration")["CANCELLED"] == nil {
+          try await Task.sleep(for: .milliseconds(5))
+        }
+        XCTAssertEqual(self.attempts("started"), ["": [2]], "\(setting)")
+        XCTAssertEqual(
+          self.attempts("duration").mapValues(\.count),
+          ["OK": 1, "CANCELLED": 1],
+          "\(setting)"
+        )
+        XCTAssertEqual(self.calls("hedges"), ["": [1]], "\(setting)")
       }
-      var options = CallOptions()
-      options.hedging = HedgingPolicy(maximumAttempts: 2, delay: .milliseconds(20))
-      let response = await client.unary(method, .text("hello"), options: options)
-      XCTAssertEqual(response.message?.payload.text, "hello", "\(setting)")
-      // The abandoned attempt ends in a later job of the event loop, and so does the call's end hook.
-      for _ in 0..<1000 where self.attempts("duration")["CANCELLED"] == nil {
-        try await Task.sleep(for: .milliseconds(5))
-      }
-      XCTAssertEqual(self.attempts("started"), ["": [2]], "\(setting)")
-      XCTAssertEqual(
-        self.attempts("duration").mapValues(\.count),
-        ["OK": 1, "CANCELLED": 1],
-        "\(setting)"
-      )
-      XCTAssertEqual(self.calls("hedges"), ["": [1]], "\(setting)")
     }
   }
 }

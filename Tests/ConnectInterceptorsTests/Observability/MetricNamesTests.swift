@@ -119,8 +119,12 @@ final class MetricNamesTests: XCTestCase {
       did: .connectionFailed(endpoint: "10.0.0.2:443", ConnectError(code: .unavailable))
     )
     metrics.channel(to: origin, did: .connectionClosed(endpoint: "10.0.0.1:443"))
-    let socket = Origin(scheme: .unix, host: "/run/service.sock", port: 0)
-    metrics.channel(to: socket, did: .connectionOpened(endpoint: "/run/service.sock"))
+    let sockets = [
+      "unix:/run/service.sock": Origin(scheme: .unix, host: "/run/service.sock", port: 0),
+      "unix-abstract:api": Origin(scheme: .unixAbstract, host: "api", port: 0),
+      "vsock:3:50051": Origin(scheme: .vsock, host: "3", port: 50051),
+    ]
+    for (name, socket) in sockets { metrics.channel(to: socket, did: .connectionOpened(endpoint: name)) }
 
     let target = [("grpc.target", "dns:///service.test:443")]
     let counts = [
@@ -132,14 +136,41 @@ final class MetricNamesTests: XCTestCase {
       }
     }
     XCTAssertEqual(try backend.expectMeter("grpc.subchannel.open_connections", target).lastValue, 2)
-    let other = [("grpc.target", "unix:/run/service.sock")]
-    XCTAssertEqual(
-      try backend.expectCounter("grpc.subchannel.connection_attempts_succeeded", other).totalValue,
-      1
-    )
+    for name in sockets.keys {
+      let other = [("grpc.target", name)]
+      let counter = try backend.expectCounter("grpc.subchannel.connection_attempts_succeeded", other)
+      XCTAssertEqual(counter.totalValue, 1, name)
+    }
     let names = Set(backend.counters.map(\.label) + backend.meters.map(\.label))
     XCTAssertEqual(names, Set(ChannelMetrics.descriptions(of: .grpc).map(\.name)))
     XCTAssertTrue(backend.timers.isEmpty)
+  }
+
+  func testChannelsWithoutTheServer() throws {
+    let backend = TestMetrics()
+    let metrics = ChannelMetrics(
+      factory: backend,
+      includesServer: false,
+      includesEndpoints: true,
+      families: [.openTelemetry, .grpc]
+    )
+    for number in 0..<10 {
+      let origin = Origin(scheme: .https, host: "host\(number).test", port: 443)
+      metrics.channel(to: origin, did: .connectionOpened(endpoint: "10.0.0.1:443"))
+      metrics.channel(to: origin, did: .resolved(endpoints: 1))
+    }
+    let other = [("grpc.target", "other")]
+    for family in ["grpc.subchannel.", "grpc.lb.pick_first."] {
+      let counter = try backend.expectCounter(family + "connection_attempts_succeeded", other)
+      XCTAssertEqual(counter.totalValue, 10)
+    }
+    let opened = try backend.expectCounter(
+      "rpc.client.channel.connections.opened",
+      [("network.peer.address", "10.0.0.1:443")]
+    )
+    XCTAssertEqual(opened.totalValue, 10)
+    XCTAssertEqual(try backend.expectCounter("rpc.client.channel.resolver.updates", []).totalValue, 10)
+    XCTAssertEqual(backend.counters.count, 8)
   }
 
   func testBothFamiliesOfChannels() {
