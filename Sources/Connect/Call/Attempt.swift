@@ -88,7 +88,7 @@ final class Attempt: HTTPStreamHandler {
     )
     self.watch =
       attempts.observers == nil
-      ? nil : AttemptWatch.make(attempts, plan, isHedge: isHedge, isReplacement: replaced != nil)
+      ? nil : AttemptWatch.make(attempts, plan, isHedge: isHedge, replacing: replaced?.watch)
     if let meter = replaced?.meter.take() {
       self.meter = meter
     } else if !attempts.metricsHooks.isEmpty {
@@ -161,7 +161,7 @@ final class Attempt: HTTPStreamHandler {
     self.traffic.remoteAddress = nil
     if let meter = self.meter { meter.willStart(head) }
     if let watch = self.watch {
-      watch.start(sending: self.traffic.requestBodyBytes, self.call)
+      watch.start(sending: head.body, self.call)
       // An observer may have ended the call.
       guard !self.isOver else { return }
     }
@@ -207,7 +207,7 @@ final class Attempt: HTTPStreamHandler {
     }
     self.traffic.unwrittenBytes += bytes.readableBytes
     self.traffic.requestBodyBytes += bytes.readableBytes
-    if let watch = self.watch { watch.didSend(bytes.readableBytes) }
+    if let watch = self.watch { watch.didSend(bytes) }
     self.stream?.write(bytes)
   }
 
@@ -260,18 +260,17 @@ final class Attempt: HTTPStreamHandler {
 
   /// Abandons the attempt on the wire. It delivers no further results.
   ///
-  /// - Parameter cause: Why another attempt replaces this one; nil if none does.
+  /// - Parameter cause: Why another attempt replaces this one, and goes on with its meter; nil if none does.
   func cancel(replacedAfter cause: ConnectError? = nil) {
+    // An observer may end the call, which cancels this attempt without a replacement.
+    if let cause, !self.watch.end(cause.code, self.call) { return }
     let wasRunning = self.phase == .running
     self.phase = .cancelled
     if wasRunning {
       if self.plan.remainingTime.isUsedUp { self.stream?.expire() } else { self.stream?.cancel() }
       self.stream = nil
     }
-    if let cause {
-      _ = self.watch.end(cause.code, self.call)
-      return
-    }
+    guard cause == nil else { return }
     // Hooks run later: a hook that ends the call would otherwise re-enter the caller of this function.
     if let watch = self.watch {
       let code: Code = self.plan.remainingTime.isUsedUp ? .deadlineExceeded : .canceled
@@ -327,7 +326,7 @@ final class Attempt: HTTPStreamHandler {
     }
     self.sent = nil
     if let meter = self.meter { meter.didReceive(head, self.call) }
-    if let watch = self.watch { watch.didReceive(head) }
+    if let watch = self.watch { watch.didReceive(head, to: self.request) }
     self.response.receive(head)
     if !self.response.awaitsEnd() { self.attempts.hasResults(self, self.call) }
   }

@@ -3,6 +3,8 @@ final class AttemptObservers {
   private let inheritance: Inheritance?
   /// Outermost first.
   private var observers: [(function: AttemptFunction, interceptor: any Interceptor.Type)] = []
+  /// Whether an attempt has started.
+  private(set) var haveSeenAttempt = false
   /// How many attempts are on the wire.
   private var runningCount = 0
   /// When the last running attempt ended; nil before.
@@ -26,6 +28,7 @@ final class AttemptObservers {
   ///
   /// - Returns: For how long no attempt was running.
   func begin(at time: Duration) -> Duration {
+    self.haveSeenAttempt = true
     self.runningCount += 1
     guard self.runningCount == 1, let idleSince = self.idleSince else { return .zero }
     return max(time - idleSince, .zero)

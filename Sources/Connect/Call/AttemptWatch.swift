@@ -5,8 +5,8 @@ final class AttemptWatch {
   private let observers: AttemptObservers
   private let number: Int
   private var kind: AttemptKind
-  /// How many bytes there are in front of each message.
-  private let framing: Int
+  private let wire: any WireProtocol
+  private let isEnveloped: Bool
   /// When the attempt started; nil before, and once observers know, or will know, of the end.
   private var startTime: Duration?
   /// When the attempt ended on the wire; nil before.
@@ -14,50 +14,59 @@ final class AttemptWatch {
   private var sentBytes = 0
   private var received: MessageByteCount
 
-  /// - Parameter framing: How many bytes there are in front of each message.
-  init(_ observers: AttemptObservers, number: Int, _ kind: AttemptKind, framing: Int) {
+  private init(_ observers: AttemptObservers, number: Int, _ kind: AttemptKind, _ plan: CallPlan) {
+    let wire = plan.environment.wire
     self.observers = observers
     self.number = number
     self.kind = kind
-    self.framing = framing
-    self.received = MessageByteCount(isEnveloped: framing > 0)
+    self.wire = wire
+    let isEnveloped = wire.envelopesMessages(of: plan.info.streamType)
+    self.isEnveloped = isEnveloped
+    self.received = MessageByteCount(isEnveloped: isEnveloped, isBase64: wire.sendsBase64)
   }
 
   /// A watch for the attempt that starts now.
   ///
+  /// - Parameter replaced: That of the attempt which the new one replaces.
   /// - Returns: Nil if nothing observes the attempts of the call. Check this before, since that is the rule.
   @inline(never)
   static func make(
     _ attempts: Attempts,
     _ plan: CallPlan,
     isHedge: Bool,
-    isReplacement: Bool
+    replacing replaced: AttemptWatch?
   ) -> AttemptWatch? {
     guard let observers = attempts.observers else { return nil }
-    let first: AttemptKind = attempts.number > 1 ? .retry : .original
-    let kind = isHedge ? .hedge : isReplacement ? .transparentRetry : first
-    let isEnveloped = plan.environment.wire.envelopesMessages(of: plan.info.streamType)
-    let framing = isEnveloped ? Envelope.prefixLength : 0
-    return AttemptWatch(observers, number: attempts.number, kind, framing: framing)
+    // Attempts that did not get to the network were no attempts.
+    let other: AttemptKind = observers.haveSeenAttempt ? .retry : .original
+    let kind = replaced != nil ? .transparentRetry : isHedge ? .hedge : other
+    return AttemptWatch(observers, number: replaced?.number ?? attempts.number, kind, plan)
   }
 
   /// The attempt is about to start, perhaps once more.
   ///
-  /// - Parameter size: The bytes of the body, if the body goes with the head; else 0.
-  func start(sending size: Int, _ call: Call) {
+  /// - Parameter body: With the message, if that goes with the head.
+  func start(sending body: HTTPStreamRequest.Body, _ call: Call) {
     let now = call.executor.now
     self.startTime = now
     self.endTime = nil
-    self.sentBytes = max(size - self.framing, 0)
-    self.received = MessageByteCount(isEnveloped: self.framing > 0)
+    self.sentBytes = 0
+    if case .complete(let message) = body { self.didSend(message) }
+    self.received = MessageByteCount(isEnveloped: self.isEnveloped, isBase64: self.wire.sendsBase64)
     let idleTime = self.observers.begin(at: now)
     self.observers.tell(.started(AttemptStart(number: self.number, kind: self.kind, idleTime: idleTime)))
   }
 
-  /// A message was written after the head, in a piece of this size.
-  func didSend(_ size: Int) { self.sentBytes += max(size - self.framing, 0) }
+  /// A message was written, in this piece of the body.
+  func didSend(_ piece: ByteBuffer) {
+    let size = self.wire.sendsBase64 ? Base64.decodedLength(ofPadded: piece) : piece.readableBytes
+    self.sentBytes += max(size - (self.isEnveloped ? Envelope.prefixLength : 0), 0)
+  }
 
-  func didReceive(_ head: HTTPResponseHead) { self.received.isCounting = head.status == 200 }
+  /// The body has messages if it is one of the protocol, and not a page or an error of a proxy.
+  func didReceive(_ head: HTTPResponseHead, to request: RequestHead) {
+    self.received.isCounting = head.status == 200 && head.answers(request.contentType, over: self.wire)
+  }
 
   func didReceive(_ bytes: ByteBuffer) { self.received.add(bytes) }
 
@@ -113,6 +122,8 @@ extension AttemptWatch? {
 /// Counts the bytes of the messages in a response's body, without what frames them, wherever its chunks begin and end.
 struct MessageByteCount {
   private let isEnveloped: Bool
+  /// Nil if the body is not base64.
+  private var base64: Base64StreamDecoder?
   /// Whether the body is one of messages, and not of an error.
   var isCounting = false
   private(set) var total = 0
@@ -122,17 +133,18 @@ struct MessageByteCount {
   /// How many bytes of the present envelope are still to come, as far as its prefix is known.
   private var remaining = 0
 
-  init(isEnveloped: Bool) {
+  init(isEnveloped: Bool, isBase64: Bool = false) {
     self.isEnveloped = isEnveloped
+    self.base64 = isBase64 ? Base64StreamDecoder() : nil
   }
 
   mutating func add(_ bytes: ByteBuffer) {
     guard self.isCounting else { return }
+    var bytes = self.base64?.decode(bytes) ?? bytes
     guard self.isEnveloped else {
       self.total += bytes.readableBytes
       return
     }
-    var bytes = bytes
     while bytes.readableBytes > 0 {
       if self.prefixCount < Envelope.prefixLength {
         self.addPrefix(bytes.readInteger(as: UInt8.self) ?? 0)

@@ -137,6 +137,8 @@ final class Call: Cancellable, @unchecked Sendable {
   private func start(_ head: consuming RequestHead, through hooks: CallHooks) {
     hooks.ask(for: self.pipeline, of: self.plan.method, self.attempts)
     guard !self.isOver else {
+      // What the interceptor that ended the call has added since.
+      self.attempts.end()
       self.release(hooks)
       return
     }

@@ -102,6 +102,12 @@ package enum Base64 {
   /// The number of characters that encode `count` bytes, with padding.
   package static func encodedLength(_ count: Int) -> Int { (count + 2) / 3 * 4 }
 
+  /// The number of bytes that `text`, which is base64 with padding, stands for.
+  static func decodedLength(ofPadded text: ByteBuffer) -> Int {
+    let padding = text.readableBytesView.suffix(2).count { $0 == UInt8(ascii: "=") }
+    return max(text.readableBytes / 4 * 3 - padding, 0)
+  }
+
   /// Writes `source` in base64 to `target`, which has room for it, and returns the number of characters.
   package static func encode(
     _ source: UnsafeRawBufferPointer,

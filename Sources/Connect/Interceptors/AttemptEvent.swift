@@ -15,7 +15,7 @@ public enum AttemptEvent: Sendable, Hashable {
 
 /// Why there is an attempt.
 public enum AttemptKind: Sendable, Hashable, CaseIterable {
-  /// The first attempt of the call.
+  /// The first attempt of the call that goes to the network.
   case original
   /// An interceptor has asked for it.
   case retry
@@ -27,11 +27,12 @@ public enum AttemptKind: Sendable, Hashable, CaseIterable {
 
 /// The start of an attempt.
 public struct AttemptStart: Sendable, Hashable {
-  /// The number of the attempt: 1 for the first. A transparent retry has the number of the attempt that it replaces.
+  /// The number of the attempt: 1 for the first. A transparent retry has the number of the attempt that it replaces. Attempts that
+  /// an interceptor has failed before they got to the network have numbers, too.
   public var number: Int
   /// Why there is this attempt.
   public var kind: AttemptKind
-  /// For how long no attempt of the call was running before this one; zero for the first attempt and for hedges.
+  /// For how long no attempt of the call was running before this one; zero for the first attempt, and while others run.
   public var idleTime: Duration
 
   /// A start with the given facts, for tests of interceptors.
@@ -44,7 +45,7 @@ public struct AttemptStart: Sendable, Hashable {
 
 /// The end of an attempt, and what it carried.
 public struct AttemptRecord: Sendable, Hashable {
-  /// The number of the attempt: 1 for the first.
+  /// The number of the attempt, as in ``AttemptStart/number``.
   public var number: Int
   /// Why there was this attempt.
   public var kind: AttemptKind

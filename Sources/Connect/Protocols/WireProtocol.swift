@@ -20,6 +20,9 @@ protocol WireProtocol: Sendable {
   /// it is compressed.
   func envelopesMessages(of streamType: StreamType) -> Bool
 
+  /// Whether bodies are base64. Each piece of a request's body then has its own padding.
+  var sendsBase64: Bool { get }
+
   /// The piece of a request's body that carries `message`.
   func frame(_ message: consuming ByteBuffer, isCompressed: Bool, streamType: StreamType) -> ByteBuffer
 
@@ -54,6 +57,8 @@ protocol WireProtocol: Sendable {
 }
 
 extension WireProtocol {
+  var sendsBase64: Bool { false }
+
   var supportsGET: Bool { false }
 
   func getQuery(message: ByteBuffer, for request: WireRequest) -> String? { nil }

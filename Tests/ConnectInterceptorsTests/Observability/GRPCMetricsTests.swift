@@ -47,7 +47,7 @@ final class GRPCMetricsTests: XCTestCase {
   ]
 
   func testOneAttempt() async throws {
-    for networkProtocol in [NetworkProtocol.grpc, .grpcWeb, .connect] {
+    for networkProtocol in [NetworkProtocol.grpc, .grpcWeb, .grpcWebText, .connect] {
       self.backend.reset()
       let service = ObservedService(networkProtocol)
       let metrics = self.metrics(service)
@@ -70,7 +70,7 @@ final class GRPCMetricsTests: XCTestCase {
   }
 
   func testStreams() async throws {
-    for networkProtocol in [NetworkProtocol.grpc, .grpcWeb, .connect] {
+    for networkProtocol in [NetworkProtocol.grpc, .grpcWeb, .grpcWebText, .connect] {
       self.backend.reset()
       let service = ObservedService(networkProtocol)
       let metrics = self.metrics(service)
@@ -84,7 +84,7 @@ final class GRPCMetricsTests: XCTestCase {
 
   /// Messages count as they are sent: compressed.
   func testCompressedMessages() async throws {
-    for networkProtocol in [NetworkProtocol.grpc, .grpcWeb, .connect] {
+    for networkProtocol in [NetworkProtocol.grpc, .grpcWeb, .grpcWebText, .connect] {
       self.backend.reset()
       let service = ObservedService(networkProtocol)
       let metrics = self.metrics(service)

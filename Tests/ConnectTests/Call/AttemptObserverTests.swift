@@ -193,44 +193,65 @@ final class AttemptObserverTests: XCTestCase {
     )
   }
 
-  /// An observer may end the call in each of its events: nothing is left on the wire, and the call ends once.
-  func testAnObserverThatEndsTheCall() async {
-    let failing: ScriptedTransport.Script = { $0.reply(.unavailable) }
-    let answer: ScriptedTransport.Script = { $0.reply("\"y\"") }
-    for name in ["transparent retry", "another protocol", "hedge"] {
-      for number in 1...4 {
-        let events = Events()
-        let cancellation = CallCancellation()
-        let count = Box(0)
-        let cancelling = self.observing(in: events) { _ in
-          count.value += 1
-          if count.value == number { cancellation.cancel() }
-        }
-        let transport =
-          name == "another protocol"
-          ? ProtocolPeer(["grpc": .otherVersion]).transport
-          : ScriptedTransport.replying([name == "hedge" ? failing : Self.refused, answer])
-        let client = ProtocolClient.scripted(transport, interceptors: [cancelling]) {
-          if name == "another protocol" { $0.networkProtocol = .automatic() }
-          if name == "hedge" {
-            $0.hedging = { _ in HedgingPolicy(delay: .seconds(1), allowsSideEffects: true) }
-          }
-        }
-        var options = CallOptions()
-        options.context.cancellation = cancellation
-        let outcome = await client.unary(.unary, "x", options: options).code
-        transport.virtualExecutor.runUntilIdle()
-        let test = "\(name) \(number): \(events.all)"
-        XCTAssertEqual(outcome, .canceled, test)
-        XCTAssertEqual(events.all.last, "end canceled", test)
-        let starts = events.all.count { $0.contains("after") }
-        XCTAssertEqual(starts, (number + 1) / 2, test)
-        XCTAssertEqual(events.all.count, 2 * starts + 1, test)
-        XCTAssertEqual(transport.streams.count, number / 2, test)
-        XCTAssertTrue(transport.streams.allSatisfy { $0.isOver || $0.isCancelled }, test)
-        XCTAssertEqual(transport.virtualExecutor.scheduled, [], test)
+  /// A page that a proxy has sent with status 200 is no message.
+  func testAPageInPlaceOfAnAnswer() async {
+    let transport = ScriptedTransport { stream in
+      stream.respond(headers: ["content-type": ["text/html"]])
+      stream.send(ByteBuffer(string: "<html></html>"))
+      stream.end()
+    }
+    let client = ProtocolClient.scripted(transport, interceptors: [self.observing()])
+    let code = await client.unary(.unary, "x").code
+    XCTAssertEqual(self.events.all[1], "1 original \(code) 0.0 seconds 3 0")
+    XCTAssertNotEqual(code, .ok)
+  }
+
+  /// Requests that an interceptor has failed before they got to the network were no attempts.
+  func testTheFirstAttemptOnTheWireIsTheOriginal() async {
+    let transport = ScriptedTransport.replying([{ $0.reply(.unavailable) }, { $0.reply("\"y\"") }])
+    let retrying = TestInterceptor.make { interceptor in
+      interceptor.unaryMessages.responseFunction = { response, proceed in
+        if response.error != nil { proceed.retry() } else { proceed(response) }
       }
     }
+    let count = Box(0)
+    let failingOnce = TestInterceptor.make { interceptor in
+      interceptor.unaryBytes.requestFunction = { request, proceed in
+        let isFirst = count.increment() == 1
+        proceed(isFirst ? .failure(ConnectError(code: .unavailable)) : .success(request))
+      }
+    }
+    let client = ProtocolClient.scripted(transport, interceptors: [self.observing(), retrying, failingOnce])
+    let code = await client.unary(.unary, "x").code
+    XCTAssertEqual(code, .ok)
+    XCTAssertEqual(
+      self.events.all,
+      [
+        "2 original after 0.0 seconds", "2 original unavailable 0.0 seconds 3 0",
+        "3 retry after 0.0 seconds", "3 retry ok 0.0 seconds 3 3", "end ok",
+      ]
+    )
+  }
+
+  /// An attempt that goes on in another protocol keeps its number, whatever has started since.
+  func testAnotherProtocolWhileHedgesRun() async {
+    let call = HedgedCall(
+      interceptors: [self.observing()],
+      configure: { $0.networkProtocol = .automatic() }
+    )
+    call.advance(by: .seconds(1))
+    call.attempt(1) { $0.fail(ConnectError(code: .unavailable), isVersionMismatch: true) }
+    call.attempt(3) { $0.echo() }
+    let code = await call.outcome().code
+    XCTAssertEqual(code, .ok)
+    XCTAssertEqual(
+      self.events.all,
+      [
+        "1 original after 0.0 seconds", "2 hedge after 0.0 seconds", "1 original unavailable 1.0 seconds 3 0",
+        "1 transparentRetry after 0.0 seconds", "1 transparentRetry ok 0.0 seconds 3 3",
+        "2 hedge canceled 0.0 seconds 3 0", "end ok",
+      ]
+    )
   }
 
   // MARK: Bytes
@@ -244,6 +265,28 @@ final class AttemptObserverTests: XCTestCase {
     }
     for chunk in [1, 2, 4, 5, 6, 7, 100, 10_000] {
       var count = MessageByteCount(isEnveloped: true)
+      count.isCounting = true
+      var rest = body
+      while rest.readableBytes > 0 {
+        guard let piece = rest.readSlice(length: min(chunk, rest.readableBytes)) else { break }
+        count.add(piece)
+      }
+      XCTAssertEqual(count.total, 708, "\(chunk)")
+    }
+  }
+
+  /// Base64 whose pieces have their own padding, as servers send it, and as this client does.
+  func testMessagesAreCountedInBase64() {
+    var body = ByteBuffer()
+    for size in [3, 700, 0, 5] {
+      let message = ByteBuffer(repeating: 7, count: size)
+      var piece = GRPCWebProtocol(isText: true).frame(message, isCompressed: false, streamType: .unary)
+      XCTAssertEqual(Base64.decodedLength(ofPadded: piece), size + 5)
+      body.writeBuffer(&piece)
+    }
+    XCTAssertEqual(Base64.decodedLength(ofPadded: ByteBuffer()), 0)
+    for chunk in [1, 2, 3, 4, 5, 7, 100, 10_000] {
+      var count = MessageByteCount(isEnveloped: true, isBase64: true)
       count.isCounting = true
       var rest = body
       while rest.readableBytes > 0 {

@@ -3,6 +3,8 @@ internal import NIOCore
 extension GRPCWebProtocol {
   func envelopesMessages(of streamType: StreamType) -> Bool { true }
 
+  var sendsBase64: Bool { self.isText }
+
   func frame(_ message: consuming ByteBuffer, isCompressed: Bool, streamType: StreamType) -> ByteBuffer {
     let envelope = Envelope.encode(message, flags: isCompressed ? Envelope.compressedFlag : 0)
     return self.isText ? Base64.encode(envelope, alphabet: .standard, isPadded: true) : envelope
