@@ -15,10 +15,12 @@ extension Credentials {
   ///
   /// The first call waits until the file was read. Later, at most one call in each `checkInterval` starts to read it again
   /// and does not wait: no call reads a file itself. Without calls the file is not read. A file that is exchanged as a whole
-  /// is always read as a whole, also through symbolic links that are exchanged.
+  /// is always read as a whole, also through symbolic links that are exchanged. What is written in place may be read half
+  /// written: write a new file, and rename it.
   ///
-  /// A server that refuses the token makes the file be read at once, unless that was within the last second, and the call
-  /// makes one more attempt. As all credentials, the token goes only to `hosts`, and only over TLS, unless
+  /// A server that refuses the token makes the file be read at once, unless that was within the last second. If the file then
+  /// has another token, the call makes one more attempt. If not, the call fails with the server's error, and other calls go
+  /// on with the token there is. As all credentials, the token goes only to `hosts`, and only over TLS, unless
   /// ``Configuration/allowsCleartext`` says otherwise.
   ///
   /// A file that cannot be read for a moment harms no call: the token that was read before is used until it is `maximumAge`
@@ -27,6 +29,7 @@ extension Credentials {
   /// - with `unavailable` if the file is missing or cannot be read. A retry may help.
   /// - with `unauthenticated` if it has no usable token: it is empty, has more than one line or more than 64 KiB, is not
   ///   UTF-8, or has other characters than those of printable ASCII. White space around the token does not count.
+  /// - with `deadline_exceeded` if a file system does not answer within ``Configuration/refreshTimeout``.
   ///
   /// The message names the file and says nothing of its contents. After a failure, the file is not read for a second.
   ///

@@ -213,7 +213,7 @@ public final class Credentials: Sendable {
     withExtendedLifetime(waiter) {}
   }
 
-  /// Reports that the server refused a token. The token is not used any more.
+  /// Reports that the server refused a token. The token is not used any more, unless a file still has it.
   ///
   /// - Returns: Whether another attempt makes sense.
   func refuse(_ generation: UInt64) -> Bool {

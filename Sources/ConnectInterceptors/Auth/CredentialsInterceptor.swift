@@ -11,6 +11,8 @@ public final class CredentialsInterceptor: Interceptor {
   private let shown = ShownCredentials()
   /// The wait for a refresh.
   private var wait: CredentialsState.Wait?
+  /// Why another attempt was asked for, until it begins.
+  private var refusal: Presentation.Refusal?
   /// A stream's headers, held back until the next result or the end of the delay.
   private var heldHeaders: (headers: DelayedHeaders, timer: Task<Void, Never>)?
 
@@ -85,6 +87,7 @@ public final class CredentialsInterceptor: Interceptor {
     _ proceed: Proceed<RequestVerb<HTTPRequest<Message>, Response>>
   ) {
     self.stopWaiting()
+    let refusal = self.refusal.take()
     let credentials = self.credentials
     let (attempt, shownHeaders) = self.shown.begin(request.headers)
     guard shownHeaders.isEmpty else { return self.passAgain(request, attempt, shownHeaders, proceed) }
@@ -101,7 +104,8 @@ public final class CredentialsInterceptor: Interceptor {
       credentials: credentials,
       shown: self.shown,
       attempt: attempt,
-      message: message
+      message: message,
+      refusal: refusal
     )
     let firstGeneration = self.shown.firstGeneration
     if let lease = credentials.take(shown: firstGeneration) {
@@ -159,18 +163,22 @@ public final class CredentialsInterceptor: Interceptor {
     self.shown.cancelSigning()
   }
 
-  /// Whether the server has refused this attempt's token, and another attempt would show another token.
+  /// Whether the server has refused this attempt's token, and another attempt may show another token.
   private func mayRetry(after error: ConnectError) -> Bool {
     let generation = self.shown.generation
     guard generation > 0, !self.shown.hasRetried, self.credentials.configuration.isRefusal(error),
       self.credentials.refuse(generation)
     else { return false }
     self.shown.hasRetried = true
+    self.refusal = Presentation.Refusal(generation: generation, error: error)
     return true
   }
 }
 
 extension CredentialsInterceptor: ConfigurationChecking {
+  /// Credentials that a program gives to all of its clients are for some of these.
+  package var suitsEachClient: Bool { false }
+
   package func problem(in config: ProtocolClientConfig) -> String? {
     guard let origin = try? Origin.parse(host: config.host).origin,
       !self.credentials.hosts.contains(origin.hostInSettings)

@@ -66,9 +66,6 @@ struct CredentialsState {
     let waiter: Waiter
   }
 
-  /// How many methods that are not the provider's are remembered.
-  private static let maximumMethods = 1024
-
   private let configuration: Credentials.Configuration
   private var held: Held?
   var running: Running?
@@ -76,6 +73,10 @@ struct CredentialsState {
   private var waitCount: UInt64 = 0
   /// The last token, and why it is not held any more.
   private var lost: (token: AccessToken?, reason: CredentialsRefresh.Reason)?
+  /// The token before of a file, which may still have it: set aside while the file is read again.
+  private var former: Held?
+  /// When a reading of the file ended.
+  private var readTime: Duration?
   /// When refreshes were started, for those that still count in the window.
   private var starts: Deque<Duration> = []
   private var tokenCount: UInt64 = 0
@@ -83,7 +84,7 @@ struct CredentialsState {
   /// Tokens with a lower number are those of another user.
   private var firstGeneration: UInt64 = 0
   /// Methods that have waited for a refresh that went well.
-  private var ordinaryMethods: Set<String> = []
+  private var ordinaryMethods = OrdinaryMethods()
 
   init(_ configuration: Credentials.Configuration, token: AccessToken?, now: Duration) {
     self.configuration = configuration
@@ -163,16 +164,14 @@ struct CredentialsState {
 
   /// The server did not accept a token.
   ///
-  /// - Returns: Whether another attempt would show another token of the same user. False if too many tokens were fetched, or
-  ///   the token was read from its file just now: then the token is kept, so that one method that refuses every token does not
-  ///   take it from all others.
+  /// - Returns: Whether another attempt may show another token of the same user. False if too many tokens were fetched, or
+  ///   the file was read just now: then the token is kept, so that one method that refuses every token does not take it from
+  ///   all others.
   mutating func refuse(_ generation: UInt64, now: Duration) -> Bool {
     guard !self.isFormer(generation) else { return false }
     guard let held = self.held, held.lease.generation == generation else { return true }
     guard self.running != nil || self.hasRoom(now: now) else { return false }
-    if let rereading = self.configuration.rereading, let expiry = held.expiry,
-      expiry - now > rereading.maximumAge - rereading.pause
-    {
+    if let rereading = self.configuration.rereading, let readTime, now - readTime < rereading.pause {
       return false
     }
     self.lose(held.lease.token, .refused, isOtherUser: false)
@@ -199,18 +198,24 @@ struct CredentialsState {
     }
     if isOtherUser { self.lose(nil, .invalidated, isOtherUser: true) }
     self.running = nil
+    if self.configuration.rereading != nil { self.readTime = now }
     switch result {
     case .success(let token):
-      if let method = running.method { self.addOrdinary(method) }
-      for waiting in self.waiting.values { self.addOrdinary(waiting.method) }
+      if let method = running.method { self.ordinaryMethods.insert(method) }
+      for waiting in self.waiting.values { self.ordinaryMethods.insert(waiting.method) }
       return (self.takeWaiters(), .success(self.hold(token, now: now)), id)
     case .failure(let error):
+      if let former = self.former.take(), let expiry = former.expiry, now < expiry {
+        // One server has refused it. Others may take it until it is too old.
+        self.held = former
+        self.lost = nil
+      }
       if let expiry = self.held?.expiry {
         // Refresh again after half of the remaining lifetime, but not with every call at once.
         let pause = max((expiry - now) / 2, .seconds(1))
         self.held?.refreshTime = now + (self.configuration.rereading.map { min(pause, $0.interval) } ?? pause)
       }
-      return (self.takeWaiters(), .failure(error), id)
+      return (self.takeWaiters(), self.held.map { .success($0.lease) } ?? .failure(error), id)
     }
   }
 
@@ -220,13 +225,10 @@ struct CredentialsState {
   ///   - token: What the next token is to replace.
   ///   - isOtherUser: Whether the next token is another user's, as after ``invalidate()``.
   mutating func lose(_ token: AccessToken?, _ reason: CredentialsRefresh.Reason, isOtherUser: Bool) {
+    self.former = self.configuration.rereading == nil || isOtherUser ? nil : self.held ?? self.former
     self.held = nil
     self.lost = (token, reason)
     if isOtherUser { self.firstGeneration = self.tokenCount + 1 }
-  }
-
-  private mutating func addOrdinary(_ method: String) {
-    if self.ordinaryMethods.count < Self.maximumMethods { self.ordinaryMethods.insert(method) }
   }
 
   /// A refresh takes so long that it may wait for a call that waits for this refresh.
@@ -293,9 +295,9 @@ struct CredentialsState {
   private mutating func hold(_ token: AccessToken, now: Duration) -> CredentialsLease {
     let rereading = self.configuration.rereading
     let lease: CredentialsLease
-    if rereading != nil, let held = self.held, held.lease.token.value == token.value {
+    if rereading != nil, let last = self.held ?? self.former, last.lease.token.value == token.value {
       // Not another token, so that a server that refuses it is not asked again.
-      lease = held.lease
+      lease = last.lease
     } else {
       self.tokenCount += 1
       lease = CredentialsLease(token, generation: self.tokenCount, self.configuration)
@@ -310,6 +312,7 @@ struct CredentialsState {
       }
     )
     self.lost = nil
+    self.former = nil
     return lease
   }
 }

@@ -8,13 +8,23 @@ struct Presentation: Sendable {
   let attempt: Int
   /// What the request sends; nil for streams.
   let message: ByteBuffer?
+  /// The refusal that has caused this attempt.
+  let refusal: Refusal?
 
-  /// Passes the request on with the headers that show the token.
+  /// The error of a server that did not accept a token.
+  struct Refusal {
+    let generation: UInt64
+    let error: ConnectError
+  }
+
+  /// Passes the request on with the headers that show the token. If the server has just refused it, ends the call with the
+  /// server's error.
   func show<Message, Response>(
     _ lease: CredentialsLease,
     with request: HTTPRequest<Message>,
     _ proceed: Proceed<RequestVerb<HTTPRequest<Message>, Response>>
   ) {
+    if let refusal, refusal.generation == lease.generation { return proceed(.failure(refusal.error)) }
     guard let signer = self.credentials.signer else {
       proceed(.success(self.adding(lease.headers, lease.names, of: lease, to: request)))
       return

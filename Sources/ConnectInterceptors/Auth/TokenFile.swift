@@ -21,11 +21,17 @@ final class TokenFile: Sendable {
     var pause: Duration { min(.seconds(1), self.interval) }
   }
 
+  private typealias Waiter = CheckedContinuation<Result<String, ConnectError>, Never>
+
   private struct State {
     /// The last failure, and when it was.
     var failure: (error: ConnectError, time: Duration)?
-    /// Whether the file was ever read.
-    var wasRead = false
+    /// When the file was read last; nil if it never was.
+    var readTime: Duration?
+    /// Those who wait for the reading under way; nil if there is none. A file system that hangs may keep a reading for long:
+    /// there is no second one meanwhile.
+    var waiting: [UInt64: Waiter]?
+    var waitCount: UInt64 = 0
   }
 
   /// Proxies and servers take headers of a few kilobytes. More is another file.
@@ -46,37 +52,67 @@ final class TokenFile: Sendable {
     self.logger = logger
   }
 
-  /// The token that the file has now. After a failure the file is left alone for a while.
+  /// The token that the file has now. After a failure the file is left alone for a while. A task that is cancelled does not
+  /// wait any more.
   func token() async throws(ConnectError) -> AccessToken {
     let now = self.time.now
-    let failure = self.state.withLock { $0.failure }
-    if let failure, now - failure.time < self.rereading.pause { throw failure.error }
-    let result = await withCheckedContinuation { continuation in
-      self.queue.async {
-        continuation.resume(returning: Result { () throws(ConnectError) in try Self.text(of: self.path) })
-      }
+    let (failure, wait) = self.state.withLock { state in
+      state.waitCount += 1
+      return (state.failure, state.waitCount)
     }
+    if let failure, now - failure.time < self.rereading.pause { throw failure.error }
+    let result = await withTaskCancellationHandler {
+      await withCheckedContinuation { (waiter: Waiter) in
+        let mustRead = self.state.withLock { state in
+          let mustRead = state.waiting == nil
+          state.waiting = state.waiting ?? [:]
+          state.waiting?[wait] = waiter
+          return mustRead
+        }
+        if mustRead { self.queue.async { self.read() } }
+        if Task.isCancelled { self.leave(wait) }
+      }
+    } onCancel: {
+      self.leave(wait)
+    }
+    return AccessToken(try result.get(), expiresIn: self.rereading.maximumAge)
+  }
+
+  private func leave(_ wait: UInt64) {
+    let waiter = self.state.withLock { $0.waiting?.removeValue(forKey: wait) }
+    waiter?.resume(returning: .failure(ConnectError(code: .canceled, message: "the reading was cancelled")))
+  }
+
+  private func read() {
+    let result = Result { () throws(ConnectError) in try Self.text(of: self.path) }
+    let now = self.time.now
+    let (waiting, warning) = self.state.withLock { state in
+      defer { state.waiting = nil }
+      return (Array((state.waiting ?? [:]).values), self.note(result, now: now, &state))
+    }
+    if let warning { self.logger.warning("\(warning)") }
+    for waiter in waiting { waiter.resume(returning: result) }
+  }
+
+  /// Remembers how a reading has ended.
+  ///
+  /// - Returns: What the log should say.
+  private func note(_ result: Result<String, ConnectError>, now: Duration, _ state: inout State) -> String? {
     switch result {
-    case .success(let text):
-      self.state.withLock { state in
-        state.failure = nil
-        state.wasRead = true
-      }
-      return AccessToken(text, expiresIn: self.rereading.maximumAge)
+    case .success:
+      state.failure = nil
+      state.readTime = now
+      return nil
     case .failure(let error):
-      let isNews = self.state.withLock { state in
-        defer { state.failure = (error, now) }
-        return state.failure == nil && state.wasRead
-      }
-      if isNews {
-        self.logger.warning(
-          """
-          \(error.message ?? ""); calls go on with the token that was read before, \
-          until it is \(self.rereading.maximumAge) old
-          """
-        )
-      }
-      throw error
+      let isNews = state.failure == nil
+      state.failure = (error, now)
+      guard isNews, let readTime = state.readTime else { return nil }
+      let maximumAge = self.rereading.maximumAge
+      let consequence =
+        now - readTime < maximumAge
+        ? "calls go on with the token that was read before, until it is \(maximumAge) old"
+        : "the token that was read before is too old, so calls fail"
+      return "\(error.message ?? ""); \(consequence)"
     }
   }
 

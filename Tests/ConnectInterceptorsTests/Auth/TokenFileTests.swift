@@ -1,5 +1,4 @@
 import Connect
-import ConnectInterceptors
 import ConnectNIO
 import ConnectTesting
 import Foundation
@@ -10,6 +9,8 @@ import NIOCore
 import SwiftProtobuf
 import XCTest
 
+@testable import ConnectInterceptors
+
 /// Tokens in files that others replace.
 final class TokenFileTests: XCTestCase {
   /// A server in memory that tells which token it was shown, and a client with the token of a file.
@@ -18,6 +19,7 @@ final class TokenFileTests: XCTestCase {
     let executor = VirtualExecutor()
     let transport: InMemoryTransport
     let client: ProtocolClient
+    let credentials: Credentials
     let log = Observed<[String]>([])
     /// What the server refuses.
     let refused = Observed<Set<String>>([])
@@ -40,6 +42,7 @@ final class TokenFileTests: XCTestCase {
         clock: self.executor.clock,
         logger: Logger(label: "test") { _ in RecordingHandler(log) }
       )
+      self.credentials = credentials
       self.client = ProtocolClient(
         httpClient: self.transport,
         config: ProtocolClientConfig(host: host, interceptors: [{ _ in CredentialsInterceptor(credentials) }])
@@ -144,48 +147,73 @@ final class TokenFileTests: XCTestCase {
     XCTAssertEqual(token, "Bearer two")
   }
 
-  func testLinksAreExchangedWhileCallsRun() async throws {
+  /// The folder changes all the time, also while the file is read.
+  func testLinksAreExchangedWhileTheFileIsRead() async throws {
     let scene = try Scene()
     try scene.project("version 1\n", version: 1)
-    let first = try await scene.call()
-    XCTAssertEqual(first, "Bearer version 1")
     let isOver = Observed(false)
-    let client = scene.client
-    let codes = try await withThrowingTaskGroup(of: Set<Code>.self) { group in
-      for _ in 0..<4 {
-        group.addTask {
-          var codes: Set<Code> = []
-          for _ in 0..<100_000 where !isOver.value {
-            codes.insert(await client.unary(TestMethods.echo, .init()).code)
-          }
-          return codes
+    let versions = try await withThrowingTaskGroup(of: Int.self) { group in
+      group.addTask {
+        var version = 1
+        while !isOver.value, version < 50_000 {
+          version += 1
+          try scene.project("version \(version)\n", version: version)
+          try await Task.sleep(for: .microseconds(200))
         }
+        return version
       }
-      for version in 2...20 {
-        try scene.project("version \(version)\n", version: version)
-        scene.executor.advance(by: .seconds(10))
-        let isThere = try await scene.callUntil("Bearer version \(version)")
-        XCTAssertTrue(isThere)
+      var tokens: Set<String> = []
+      for _ in 0..<5000 where tokens.count < 30 {
+        tokens.insert(try await scene.callAfter(.seconds(10)))
+        try await scene.executor.wait { !scene.credentials.isRefreshing }
       }
+      XCTAssertEqual(tokens.count, 30)
       isOver.update { $0 = true }
-      return try await group.reduce(into: Set<Code>()) { $0.formUnion($1) }
+      return try await group.reduce(0, +)
     }
-    XCTAssertEqual(codes, [.ok])
     let numbers = scene.seen.value.compactMap { Int($0.dropFirst("Bearer version ".count)) }
     XCTAssertEqual(numbers.count, scene.seen.value.count)
-    XCTAssertEqual(Set(numbers), Set(1...20))
-    XCTAssertEqual(scene.log.value, [])
+    XCTAssertEqual(numbers, numbers.sorted())
+    XCTAssertGreaterThan(versions, 30)
   }
 
   func testManyCallsWaitForOneRead() async throws {
     let scene = try Scene()
     try scene.folder.write("one")
+    let reads = try OpenCounter(of: scene.folder.file)
     let client = scene.client
     let codes = await withTaskGroup(of: Code.self) { group in
       for _ in 0..<200 { group.addTask { await client.unary(TestMethods.echo, .init()).code } }
       return await group.reduce(into: [:]) { $0[$1, default: 0] += 1 }
     }
     XCTAssertEqual(codes, [.ok: 200])
+    XCTAssertEqual(reads.count, 1)
+  }
+
+  /// Counts how often a file is opened (inotify(7)).
+  private final class OpenCounter {
+    private let descriptor: Int32
+
+    init(of path: String) throws {
+      self.descriptor = inotify_init1(Int32(IN_NONBLOCK))
+      // Equal events that follow each other are told as one, so closing is watched, too.
+      let events = UInt32(IN_OPEN) | UInt32(IN_CLOSE_NOWRITE)
+      guard self.descriptor >= 0, inotify_add_watch(self.descriptor, path, events) >= 0 else {
+        throw POSIXError(.init(rawValue: errno) ?? .EIO)
+      }
+    }
+
+    deinit { close(self.descriptor) }
+
+    /// Since it was asked last.
+    var count: Int {
+      var events: [inotify_event] = .init(repeating: inotify_event(), count: 1000)
+      let size = events.withUnsafeMutableBytes { read(self.descriptor, $0.baseAddress, $0.count) }
+      // Events of a single file have no name.
+      return events.prefix(max(size, 0) / MemoryLayout<inotify_event>.stride).count {
+        $0.mask & UInt32(IN_OPEN) != 0
+      }
+    }
   }
 
   // MARK: Files that cannot be used
@@ -333,16 +361,102 @@ final class TokenFileTests: XCTestCase {
       XCTAssertEqual(error?.message, "no")
     }
     XCTAssertEqual(scene.seen.value.count, 20)
-    // One more attempt each second, and no limit after some of them.
+    // Read again each second, without a limit. A token that was just refused is not shown again.
+    let reads = try OpenCounter(of: scene.folder.file)
     for _ in 0..<20 {
       scene.executor.advance(by: .seconds(1))
       let error = await scene.error()
       XCTAssertEqual(error?.message, "no")
     }
-    XCTAssertEqual(scene.seen.value.count, 60)
+    XCTAssertEqual(scene.seen.value.count, 40)
+    XCTAssertEqual(reads.count, 20)
     scene.refused.update { $0 = [] }
     let token = try await scene.call()
     XCTAssertEqual(token, "Bearer one")
+  }
+
+  /// One server that refuses the token does not take it from the calls to all others.
+  func testRefusalWhileTheFileIsMissing() async throws {
+    let scene = try Scene()
+    try scene.folder.write("one")
+    _ = try await scene.call()
+    try FileManager.default.removeItem(atPath: scene.folder.file)
+    for _ in 0..<5 {
+      scene.executor.advance(by: .seconds(2))
+      scene.refused.update { $0 = ["Bearer one"] }
+      for _ in 0..<3 {
+        let error = await scene.error()
+        XCTAssertEqual(error?.code, .unauthenticated)
+        XCTAssertEqual(error?.message, "no")
+      }
+      scene.refused.update { $0 = [] }
+      let token = try await scene.call()
+      XCTAssertEqual(token, "Bearer one")
+    }
+    XCTAssertEqual(scene.seen.value.count, 21)
+    XCTAssertEqual(scene.log.value.count, 1)
+    XCTAssertEqual(scene.log.value.first?.contains("calls go on with the token"), true)
+    // Then it is too old.
+    scene.executor.advance(by: .seconds(50))
+    let error = await scene.error()
+    XCTAssertEqual(error?.code, .unavailable)
+  }
+
+  func testLogSaysThatTheTokenIsTooOld() async throws {
+    let scene = try Scene()
+    try scene.folder.write("one")
+    _ = try await scene.call()
+    try FileManager.default.removeItem(atPath: scene.folder.file)
+    scene.executor.advance(by: .seconds(60))
+    let error = await scene.error()
+    XCTAssertEqual(error?.code, .unavailable)
+    XCTAssertEqual(scene.log.value.count, 1)
+    XCTAssertEqual(scene.log.value.first?.hasSuffix("old, so calls fail"), true, "\(scene.log.value)")
+  }
+
+  /// All calls show a token that is refused, and the file has no other one.
+  func testRefusedTokenIsShownOnceByEachCall() async throws {
+    let scene = try Scene()
+    try scene.folder.write("one")
+    _ = try await scene.call()
+    scene.refused.update { $0 = ["Bearer one"] }
+    for round in 1...5 {
+      // In the last round, the token has become too old before.
+      scene.executor.advance(by: .seconds(round == 5 ? 100 : 2))
+      let client = scene.client
+      let messages = await withTaskGroup(of: String?.self) { group in
+        for _ in 0..<50 { group.addTask { await client.unary(TestMethods.echo, .init()).error?.message } }
+        return await group.reduce(into: [:]) { $0[$1, default: 0] += 1 }
+      }
+      XCTAssertEqual(messages, ["no": 50])
+      XCTAssertEqual(scene.seen.value.count, 1 + round * 50)
+    }
+  }
+
+  /// Calls that were under way before the file was read again show that they have the same token.
+  func testTokenThatWasReadAgainKeepsItsNumber() {
+    var configuration = Credentials.Configuration.defaults
+    configuration.rereading = .init(interval: .seconds(10), maximumAge: .seconds(60))
+    for isLate in [false, true] {
+      var state = CredentialsState(configuration, token: nil, now: .zero)
+      _ = state.take(now: .zero, for: "/method", shown: 0) { _ in }
+      let token = AccessToken("a", expiresIn: .seconds(60))
+      _ = state.finish(1, .success(token), now: .zero)
+      let now = Duration.seconds(isLate ? 60 : 5)
+      if !isLate {
+        let mayRetry = state.refuse(1, now: now)
+        XCTAssertTrue(mayRetry)
+      }
+      guard case .wait = state.take(now: now, for: "/method", shown: 1, waiter: { _ in }) else {
+        return XCTFail("the file is not read")
+      }
+      let outcome = state.finish(2, .success(token), now: now)
+      guard case .success(let lease) = outcome?.result else { return XCTFail("no token") }
+      XCTAssertEqual(lease.generation, 1)
+      // Another call that has shown it.
+      let mayRetry = state.refuse(1, now: now)
+      XCTAssertFalse(mayRetry)
+    }
   }
 
   // MARK: Where it goes
