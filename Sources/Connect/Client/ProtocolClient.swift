@@ -113,19 +113,28 @@ public final class ProtocolClient: Sendable {
     options: CallOptions,
     _ provided: MethodInterceptors?
   ) -> [CallHooks.Entry] {
-    let interceptors = self.config.makeInterceptors(for: method, options: options, provided: provided)
+    var processCount = 0
+    let interceptors = self.config.makeInterceptors(
+      for: method,
+      options: options,
+      provided: provided,
+      processCount: &processCount
+    )
     if !interceptors.isEmpty, !self.hasCheckedInterceptors.load(ordering: .relaxed) {
-      self.check(interceptors)
+      self.check(interceptors, processCount: processCount)
     }
     guard let arrangement = options.arrangement else { return interceptors }
     return arrangement(interceptors.map(\.interceptor)).map { CallHooks.Entry($0) }
   }
 
   /// Logs once what in the configuration does not suit the interceptors.
-  private func check(_ interceptors: [CallHooks.Entry]) {
+  ///
+  /// - Parameter processCount: How many of them, at the start, all clients of the process have.
+  private func check(_ interceptors: [CallHooks.Entry], processCount: Int) {
     guard !self.hasCheckedInterceptors.exchange(true, ordering: .relaxed) else { return }
-    for entry in interceptors {
+    for (index, entry) in interceptors.enumerated() {
       guard let checking = entry.interceptor as? any ConfigurationChecking,
+        index >= processCount || checking.suitsEachClient,
         let problem = checking.problem(in: self.config)
       else { continue }
       self.config.logger.warning("\(problem)")

@@ -176,11 +176,14 @@ extension ProtocolClientConfig {
 
   /// New interceptors for a call, outermost first.
   ///
-  /// - Parameter provided: What the ``interceptorProvider`` has chosen; nil without one.
+  /// - Parameters:
+  ///   - provided: What the ``interceptorProvider`` has chosen; nil without one.
+  ///   - processCount: Is set to the number of those that all clients of the process have. They come first.
   func makeInterceptors(
     for method: MethodInfo,
     options: CallOptions,
-    provided: MethodInterceptors?
+    provided: MethodInterceptors?,
+    processCount: inout Int
   ) -> [CallHooks.Entry] {
     guard provided != nil || self.mayHaveInterceptors(options) else { return [] }
     var interceptors: [CallHooks.Entry] = []
@@ -188,6 +191,7 @@ extension ProtocolClientConfig {
       self.processInterceptors.count + self.interceptors.count + options.interceptors.count
     )
     self.append(self.processInterceptors, to: &interceptors)
+    processCount = interceptors.count
     switch provided {
     case nil:
       self.appendOwn(for: method, to: &interceptors)

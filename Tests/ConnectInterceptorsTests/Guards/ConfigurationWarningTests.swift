@@ -76,4 +76,24 @@ final class ConfigurationWarningTests: XCTestCase {
     let port = await self.warnings(showing("api.test:8443"))
     XCTAssertEqual(port.count, 1)
   }
+
+  /// Credentials of a process are for some of its clients. Other interceptors are checked as those of a client.
+  func testInterceptorsOfAllClients() async throws {
+    let credentials = Credentials(for: ["other.test"]) { _ in AccessToken("t") }
+    let budget = RetryBudget()
+    try await ClientRegistry.$current.withValue(ClientRegistry()) {
+      try ClientSystem.bootstrap(
+        interceptors: [
+          { _ in CredentialsInterceptor(credentials) },
+          { _ in RetryInterceptor(policy: RetryPolicy(maximumAttempts: 10), budget: budget) },
+        ],
+        includingTestDoubles: true
+      )
+      let warnings = await self.warnings()
+      XCTAssertEqual(warnings.count, 1)
+      XCTAssertEqual(warnings.first?.hasPrefix("RetryPolicy"), true)
+      let ofClient = await self.warnings { _ in CredentialsInterceptor(credentials) }
+      XCTAssertEqual(ofClient.count, 2)
+    }
+  }
 }
