@@ -29,26 +29,30 @@ public struct ClientSettings: Sendable {
   ///
   /// - Parameters:
   ///   - values: What was found, by key without the prefix.
-  ///   - illTyped: The keys with values that have not the type of their setting.
+  ///   - failures: The keys with values that no provider could give.
   ///   - prefix: The components of the key below which the settings are.
   ///   - names: The names of all that the providers have, where they can tell.
   ///   - defaults: What is not set.
   /// - Throws: `ConnectError` with `failed_precondition`, which names all keys with problems.
   package init(
     values: [String: SettingValue],
-    illTyped: Set<String> = [],
+    failures: [String: SettingFailure] = [:],
     under prefix: [String],
     listing names: [SettingNames] = [],
     defaults: ClientSettings = ClientSettings()
   ) throws(ConnectError) {
-    let names = names.flatMap { $0.unknown(under: prefix) }
-    var problems = names.map { "\($0) is no setting: \(SettingNames.suggestion(for: $0, under: prefix))" }
+    var problems = names.flatMap { $0.problems(under: prefix) }
     var draft = SettingsDraft(defaults)
     for setting in Setting.all {
       let name = SettingNames.both(prefix, setting.key)
-      guard !illTyped.contains(setting.key) else {
+      switch failures[setting.key] {
+      case .illTyped:
         problems.append("\(name) has to be \(setting.expected)")
         continue
+      case .unreadable(let type):
+        problems.append("\(name) could not be read: its provider has thrown \(type)")
+        continue
+      case nil: break
       }
       guard let value = values[setting.key] else { continue }
       draft.given.insert(setting.key)

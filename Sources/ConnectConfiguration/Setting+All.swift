@@ -7,7 +7,8 @@ extension Setting {
   package static let all: [Setting] = calls + messages + connections + security + fleet
 
   private static let calls: [Setting] = [
-    .text("host", "http://host:port, https://host:port or unix:/path") { (host, draft) throws(Refusal) in
+    .text("host", "http://host:port, https://host:port, unix:/path, unix-abstract:NAME or vsock:CID:PORT") {
+      (host, draft) throws(Refusal) in
       do throws(ConnectError) {
         _ = try Origin.parse(host: host)
       } catch {

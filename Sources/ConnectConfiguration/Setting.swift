@@ -9,6 +9,14 @@ package enum SettingValue: Sendable, Hashable {
   case list([String])
 }
 
+/// Why there is no value although there may be a setting.
+package enum SettingFailure: Sendable, Hashable {
+  /// It has not the type of its setting.
+  case illTyped
+  /// The provider has failed, with an error of this type.
+  case unreadable(String)
+}
+
 /// One setting: its key, what it may be, and what it changes.
 package struct Setting: Sendable {
   /// The type that a provider is asked for.

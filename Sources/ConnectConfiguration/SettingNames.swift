@@ -23,8 +23,11 @@ public struct SettingNames: Sendable {
 
   /// The names of environment variables: `ORDERS_TLS_TRUST_ROOTS` for `orders.tls.trustRoots`.
   ///
+  /// Not for settings without a prefix, since any variable could be one of these. That is an error.
+  ///
   /// - Parameter variables: The variables, by default those of the process. Only those that begin as the settings do are looked
-  ///   at, so choose a prefix that no other program uses.
+  ///   at, so choose a prefix that no other program uses. Kubernetes sets `NAME_SERVICE_HOST`, `NAME_PORT` and others in each
+  ///   pod, for each Service of its namespace: such a name is no prefix.
   public static func environment(
     _ variables: [String: String] = ProcessInfo.processInfo.environment
   ) -> SettingNames {
@@ -32,16 +35,29 @@ public struct SettingNames: Sendable {
   }
 
   /// Keys with their components joined by dots: `orders.tls.trustRoots`. For providers of your own, and values in memory.
+  /// Without a prefix, all keys have to be settings.
   public static func keys(_ keys: some Sequence<String>) -> SettingNames {
     SettingNames(keys.sorted(), .keys)
   }
 
   // MARK: For settings
 
+  /// What is wrong with the names below a prefix.
+  func problems(under prefix: [String]) -> [String] {
+    guard !prefix.isEmpty || self.form == .keys else {
+      return [
+        "the settings have no prefix, so variables of other programs look like settings: give a prefix, or list keys alone"
+      ]
+    }
+    return self.unknown(under: prefix).map { name in
+      "\(name) is no setting: \(Self.suggestion(for: name, under: prefix))"
+    }
+  }
+
   /// The names below a prefix that no setting has.
-  func unknown(under prefix: [String]) -> [String] {
+  private func unknown(under prefix: [String]) -> [String] {
     let encode = self.form == .environment ? Self.variable : { $0.joined(separator: ".") }
-    let start = encode(prefix) + (self.form == .environment ? "_" : ".")
+    let start = prefix.isEmpty ? "" : encode(prefix) + (self.form == .environment ? "_" : ".")
     let known = Set(Setting.all.map { encode(prefix + Self.components($0.key)) })
     return self.names.filter { $0.hasPrefix(start) && !known.contains($0) }
   }
@@ -53,7 +69,7 @@ public struct SettingNames: Sendable {
   }
 
   /// What a name may have been meant to be.
-  static func suggestion(for name: String, under prefix: [String]) -> String {
+  private static func suggestion(for name: String, under prefix: [String]) -> String {
     let given = self.letters(name)
     let prefix = self.letters(prefix.joined())
     let distances = Setting.all.map {

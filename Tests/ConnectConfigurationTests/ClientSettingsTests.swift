@@ -249,6 +249,57 @@ final class ClientSettingsTests: XCTestCase {
     XCTAssertFalse(other.contains("orders.other"), other)
   }
 
+  func testWithoutAPrefixAllKeysAreLookedAt() {
+    func problem(_ names: SettingNames) -> String? {
+      do throws(ConnectError) {
+        _ = try ClientSettings(values: ["host": .text("https://api.test")], under: [], listing: [names])
+        return nil
+      } catch {
+        return error.message
+      }
+    }
+    XCTAssertNil(problem(.keys(["host", "tls.trustRoots"])))
+    let misspelt = problem(.keys(["host", "tls.trustRoot"]))
+    XCTAssertEqual(
+      misspelt?.contains("tls.trustRoot is no setting: is tls.trustRoots meant?"),
+      true,
+      "\(misspelt ?? "")"
+    )
+    let environment = problem(.environment(["HOST": "secret"]))
+    XCTAssertEqual(environment?.contains("the settings have no prefix"), true, "\(environment ?? "")")
+  }
+
+  func testValuesThatCannotBeReadAreToldFromThoseOfAnotherType() {
+    do throws(ConnectError) {
+      _ = try ClientSettings(
+        values: ["host": .text("https://api.test")],
+        failures: ["eventLoops": .illTyped, "timeout": .unreadable("Vault.IsSealed")],
+        under: ["orders"]
+      )
+      XCTFail("no error")
+    } catch {
+      let problem = error.message ?? ""
+      XCTAssertTrue(
+        problem.contains("orders.eventLoops (ORDERS_EVENT_LOOPS in the environment) has to be an integer"),
+        problem
+      )
+      XCTAssertTrue(
+        problem.contains(
+          "orders.timeout (ORDERS_TIMEOUT in the environment) could not be read: its provider has thrown Vault.IsSealed"
+        ),
+        problem
+      )
+    }
+  }
+
+  func testHostsOfOtherSockets() throws {
+    for host in ["unix:/run/api.sock", "unix-abstract:api", "vsock:3:50051"] {
+      let settings = try self.settings(["host": .text(host)])
+      XCTAssertEqual(settings.client.host, host)
+    }
+    XCTAssertTrue(self.problem(["host": .text("vsock:x")]).contains("unix-abstract:NAME or vsock:CID:PORT"))
+  }
+
   func testKeysAreUniqueAlsoInTheEnvironment() {
     let keys = Setting.all.map(\.key)
     XCTAssertEqual(Set(keys).count, keys.count)

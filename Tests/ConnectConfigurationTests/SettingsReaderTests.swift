@@ -91,17 +91,20 @@ final class SettingsReaderTests: XCTestCase {
         }
         variables["ORDERS_\(name.uppercased())"] = Self.text(try XCTUnwrap(Self.values[key]))
       }
-      let reader = ConfigReader(provider: EnvironmentVariablesProvider(environmentVariables: variables))
+      let reporter = Reporter()
+      let reader = ConfigReader(
+        provider: EnvironmentVariablesProvider(environmentVariables: variables),
+        accessReporter: reporter
+      )
       let settings = try await ClientSettings(
         from: reader,
         under: "orders",
         listing: [.environment(variables)]
       )
-      // The setting was noticed, if it changes what can be compared.
-      if setting.key == "timeout" { XCTAssertEqual(settings.client.timeout, .seconds(10)) }
-      if setting.key == "tls.trustRoots" {
-        XCTAssertEqual(settings.transport.tls.trustRoots, .pemFile("/ca.pem"))
-      }
+      let needed = Self.needs(setting.key).union(["host"])
+      XCTAssertEqual(reporter.keys, Set(needed.map { "orders.\($0)" }), setting.key)
+      let host = setting.key == "host" ? "https://api.test" : "https://default.test"
+      XCTAssertEqual(settings.client.host, host)
       // And a value of another type is told by its name.
       guard let name = variables.keys.first(where: { $0 != "ORDERS_HOST" }), setting.kind != .text,
         setting.kind != .list, Self.needs(setting.key).count == 1
@@ -110,7 +113,7 @@ final class SettingsReaderTests: XCTestCase {
       let wrong = variables
       let problem = await self.problem {
         let reader = ConfigReader(provider: EnvironmentVariablesProvider(environmentVariables: wrong))
-        return try await ClientSettings(from: reader, under: "orders")
+        return try await ClientSettings(from: reader, under: "orders", listing: [])
       }
       XCTAssertTrue(problem.contains("orders.\(setting.key) (\(name) in the environment) has to be"), problem)
       XCTAssertFalse(problem.contains("secret"), problem)
@@ -179,20 +182,92 @@ final class SettingsReaderTests: XCTestCase {
       "orders.host": "https://api.test", "orders.proxy.url": "http://ada:hidden@proxy.test:1",
     ]
     let reader = ConfigReader(provider: InMemoryProvider(values: values), accessReporter: reporter)
-    _ = try await ClientSettings(from: reader, under: "orders")
+    _ = try await ClientSettings(from: reader, under: "orders", listing: [])
     XCTAssertTrue(reporter.seen.contains("https://api.test"))
     XCTAssertFalse(reporter.seen.contains("hidden"))
+  }
+
+  // MARK: Providers that fail
+
+  private struct VaultIsSealed: Error {
+    let secret = "hidden"
+  }
+
+  private struct FailingProvider: ConfigProvider, ConfigSnapshot {
+    let error: any Error
+    var providerName: String { "failing" }
+
+    func value(forKey key: AbsoluteConfigKey, type: ConfigType) throws -> LookupResult {
+      LookupResult(encodedKey: key.description, value: nil)
+    }
+
+    func fetchValue(forKey key: AbsoluteConfigKey, type: ConfigType) async throws -> LookupResult {
+      if key.components.last == "timeout" { throw self.error }
+      return LookupResult(encodedKey: key.description, value: nil)
+    }
+
+    nonisolated(nonsending) func watchValue<Return: ~Copyable>(
+      forKey key: AbsoluteConfigKey,
+      type: ConfigType,
+      updatesHandler:
+        nonisolated(nonsending) (
+          _ updates: ConfigUpdatesAsyncSequence<Result<LookupResult, any Error>, Never>
+        ) async throws -> Return
+    ) async throws -> Return {
+      try await self.watchValueFromValue(forKey: key, type: type, updatesHandler: updatesHandler)
+    }
+
+    func snapshot() -> any ConfigSnapshot { self }
+
+    nonisolated(nonsending) func watchSnapshot<Return: ~Copyable>(
+      updatesHandler:
+        nonisolated(nonsending) (
+          _ updates: ConfigUpdatesAsyncSequence<any ConfigSnapshot, Never>
+        ) async throws -> Return
+    ) async throws -> Return {
+      try await self.watchSnapshotFromSnapshot(updatesHandler: updatesHandler)
+    }
+  }
+
+  func testProviderThatFails() async {
+    let defaults = ClientSettings(client: ProtocolClientConfig(host: "https://default.test"))
+    let problem = await self.problem {
+      let reader = ConfigReader(provider: FailingProvider(error: VaultIsSealed()))
+      return try await ClientSettings(from: reader, under: "orders", listing: [], defaults: defaults)
+    }
+    XCTAssertTrue(
+      problem.contains("orders.timeout (ORDERS_TIMEOUT in the environment) could not be read"),
+      problem
+    )
+    XCTAssertTrue(problem.contains("VaultIsSealed"), problem)
+    XCTAssertFalse(problem.contains("hidden"), problem)
+  }
+
+  func testCancellation() async {
+    do {
+      let reader = ConfigReader(provider: FailingProvider(error: CancellationError()))
+      _ = try await ClientSettings(from: reader, under: "orders", listing: [])
+      XCTFail("no error")
+    } catch {
+      XCTAssertEqual(error.code, .canceled)
+    }
   }
 
   private final class Reporter: AccessReporter, @unchecked Sendable {
     private let lock = NSLock()
     private var text = ""
+    private var found: Set<String> = []
 
+    /// The keys that have values.
+    var keys: Set<String> { self.lock.withLock { self.found } }
     var seen: String { self.lock.withLock { self.text } }
 
     func report(_ event: AccessEvent) {
       guard case .success(let value?) = event.result else { return }
-      self.lock.withLock { self.text += "\(value)\n" }
+      self.lock.withLock {
+        self.text += "\(value)\n"
+        self.found.insert(event.metadata.key.components.joined(separator: "."))
+      }
     }
   }
 }
