@@ -118,6 +118,7 @@ public final class ResponseCache: Sendable {
     guard let sent = response.request else { return response.error != nil }
     let queries = [sent.url.query, PersistedRequestInterceptor.wholeQuery(of: sent)]
     return sent.url.origin == key.origin && sent.url.path == key.path
+      && sent.authority?.lowercased() == key.authority
       && queries.contains(key.query) && sent.contentType == key.contentType
       && sent.context[CachePartition.self] == key.partition
       && self.clientIdentity(of: sent) == key.clientIdentity

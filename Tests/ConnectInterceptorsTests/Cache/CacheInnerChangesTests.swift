@@ -64,6 +64,46 @@ final class CacheInnerChangesTests: XCTestCase {
     XCTAssertEqual(other, "nobody")
   }
 
+  /// Says that it does not depend on the user, and gives each tenant another host.
+  private struct TenantHost: Interceptor {
+    let name: String
+
+    func unaryFunction() -> UnaryFunction {
+      UnaryFunction(requestFunction: { request, proceed in
+        var request = request
+        request.authority = self.name
+        proceed(.success(request))
+      })
+      .placed(.userIndependent)
+    }
+  }
+
+  func testAuthoritiesOfOneCallKeepItsResponseToThatHost() async throws {
+    let scene = self.scene()
+    scene.transport.onUnary(TestMethods.lookup) { _, context in
+      scene.requests.update { $0.append(context.request) }
+      return .with { $0.value = context.request.authority ?? "none" }
+    }
+    for name in ["a.test", "b.test", "a.test"] {
+      let value = try await self.lookup(scene, CallOptions()) { _ in TenantHost(name: name) }
+      XCTAssertEqual(value, name)
+    }
+    XCTAssertEqual(scene.requestCount, 3)
+    // Nor do calls in flight share it.
+    let names = ["c.test", "d.test", "e.test"]
+    let calls = LookupCalls()
+    for name in names {
+      var options = CallOptions()
+      options.interceptors = [{ _ in TenantHost(name: name) }]
+      calls.start(scene.client, "k", options)
+    }
+    scene.executor.runUntilIdle()
+    let values = await calls.wait()
+    XCTAssertEqual(values, names)
+    let other = try await scene.value()
+    XCTAssertEqual(other, "none")
+  }
+
   /// What the key leaves out does not matter, and a partition says whose the response is.
   func testChangesThatTheKeyDoesNotKnow() async throws {
     let scene = self.scene()
