@@ -25,7 +25,7 @@ public struct HTTPRequest<Message: Sendable>: Sendable {
 
   /// What the server is told as the host in place of that of ``url`` (`:authority`, `Host`); nil for the host of ``url``.
   /// See ``CallOptions/authority``. A newly created request inherits it from the request that the interceptor received,
-  /// like ``context``.
+  /// like ``context``. A copy of that request does not: with nil there, the call goes without the authority.
   public var authority: String? {
     get { self.head.authority }
     set { self.uniqueHead.callAuthority = CallAuthority(newValue) }
@@ -122,17 +122,16 @@ public struct HTTPRequest<Message: Sendable>: Sendable {
     trailers: Headers = Headers(),
     context: CallContext? = nil
   ) {
-    self.init(
-      head: RequestHead(
-        url: url,
-        contentType: contentType,
-        headers: headers,
-        trailers: trailers,
-        context: context,
-        isGET: nil
-      ),
-      message: message
+    let head = RequestHead(
+      url: url,
+      contentType: contentType,
+      headers: headers,
+      trailers: trailers,
+      context: context,
+      isGET: nil
     )
+    head.isNew = true
+    self.init(head: head, message: message)
   }
 
   init(head: RequestHead, message: Message) {
@@ -224,6 +223,8 @@ package final class RequestHead: @unchecked Sendable {
   fileprivate(set) var context: CallContext?
   fileprivate(set) var isGET: Bool?
   fileprivate(set) var encodesDeterministically = false
+  /// Whether it was created apart from a call, and has not inherited yet. Otherwise nil as the authority is a decision.
+  fileprivate(set) var isNew = false
   fileprivate(set) var timeout: Duration?
   fileprivate(set) var method: MethodInfo?
   fileprivate(set) var clientIdentity: UInt64?
@@ -259,10 +260,9 @@ package final class RequestHead: @unchecked Sendable {
   }
 
   fileprivate func lacksCallPart(of given: CallPart) -> Bool {
-    self.context == nil || self.isGET == nil || self.method == nil
+    self.isNew || self.context == nil || self.isGET == nil || self.method == nil
       || (self.clientIdentity == nil && given.clientIdentity != nil)
       || (self.retryRules == nil && given.retryRules != nil)
-      || (self.callAuthority == nil && given.authority != nil)
   }
 
   fileprivate func complete(from given: CallPart) {
@@ -273,7 +273,8 @@ package final class RequestHead: @unchecked Sendable {
     if self.method == nil { self.method = given.method }
     if self.clientIdentity == nil { self.clientIdentity = given.clientIdentity }
     if self.retryRules == nil { self.retryRules = given.retryRules }
-    if self.callAuthority == nil { self.callAuthority = given.authority }
+    if self.isNew, self.callAuthority == nil { self.callAuthority = given.authority }
+    self.isNew = false
   }
 
   /// This head. If an interceptor has created it, what it lacks is added from the head that the interceptor received.
@@ -334,5 +335,6 @@ package final class RequestHead: @unchecked Sendable {
       authority: other.callAuthority
     )
     self.encodesDeterministically = other.encodesDeterministically
+    self.isNew = other.isNew
   }
 }

@@ -94,6 +94,8 @@ public struct HTTPStreamRequest: Sendable {
   public var hasNoSideEffects = false
   /// Whether the call can be made in another protocol, so that it does not wait for a server to speak HTTP/2.
   package var hasOtherProtocols = false
+  /// Whether a wire interceptor has received it, so that nil as the authority is a decision of the interceptor.
+  package var isGiven = false
   /// Path and query, exactly as they go on the wire.
   public var target: String
   /// All fields but pseudo-headers, `host`, `content-length`, `transfer-encoding` and `connection`, which

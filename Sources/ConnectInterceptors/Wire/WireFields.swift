@@ -12,6 +12,13 @@ enum WireFields {
     if request.target != original.target, !self.isTarget(request.target) {
       return self.error("the target does not begin with '/', or has a character that must not be in it")
     }
+    if let authority = request.callAuthority, authority !== original.callAuthority {
+      do throws(ConnectError) {
+        _ = try Authority(ofCall: authority.text)
+      } catch {
+        return self.error(error.message ?? "the call's authority is no host")
+      }
+    }
     if request.headers.elementsEqual(original.headers) { return nil }
     return self.problem(in: request.headers, "header")
   }

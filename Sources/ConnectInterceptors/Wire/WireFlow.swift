@@ -57,7 +57,9 @@ struct WireFlow {
     self.response = WirePipe(functions.reversed().map(\.responseKinds), .response, limits: limits)
     self.original = request
     self.isFinished = !request.isStreamed
-    self.request.push(.request(request))
+    var given = request
+    given.isGiven = true
+    self.request.push(.request(given))
   }
 
   // MARK: The call

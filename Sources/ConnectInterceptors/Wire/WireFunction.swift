@@ -22,6 +22,9 @@ public struct WireFunction: WireInterceptor {
   /// not called. A hook may make a streamed body complete; what then follows has to be dropped, and the end is left out. It
   /// may make a complete body streamed; the body then comes to the other request hooks of the interceptor, as one chunk and an
   /// end.
+  ///
+  /// A newly created request inherits `HTTPStreamRequest/authority` from the request that the hook got. A copy of that request
+  /// does not: with nil there, the server is told the origin's host. An authority that is no host and port fails the exchange.
   public var requestHeadFunction: ((HTTPStreamRequest, Proceed<WireHeadVerb<HTTPStreamRequest>>) -> Void)?
   /// Gets a chunk of the request's body, never empty.
   public var requestChunkFunction: ((ByteBuffer, Proceed<WireChunkVerb>) -> Void)?

@@ -134,8 +134,9 @@ extension HTTPStreamRequest {
     var request = self
     request.hasOtherProtocols = original.hasOtherProtocols
     request.context = original.context
-    // A newly made request does not say it, but goes where the original went.
-    if request.authority == nil { request.authority = original.authority }
+    // A newly made request does not say it, but goes where the original went. A changed copy may have nil on purpose.
+    if !request.isGiven, request.callAuthority == nil { request.callAuthority = original.callAuthority }
+    request.isGiven = true
     return request
   }
 }

@@ -54,15 +54,17 @@ final class CallAuthorityTests: XCTestCase {
   /// Hooks see and change it. A newly created request inherits it.
   func testHooks() async throws {
     func sent(
-      _ change: @escaping @Sendable (HTTPRequest<ByteBuffer>) -> HTTPRequest<ByteBuffer>
+      _ changes: (@Sendable (HTTPRequest<ByteBuffer>) -> HTTPRequest<ByteBuffer>)...
     ) async -> [String?] {
       let transport = ScriptedTransport { $0.reply("\"ok\"") }
-      let interceptor = TestInterceptor.make { interceptor in
-        interceptor.unaryBytes = UnaryFunction(requestFunction: { request, proceed in
-          proceed(.success(change(request)))
-        })
+      let interceptors = changes.map { change in
+        TestInterceptor.make { interceptor in
+          interceptor.unaryBytes = UnaryFunction(requestFunction: { request, proceed in
+            proceed(.success(change(request)))
+          })
+        }
       }
-      let client = ProtocolClient.scripted(transport, interceptors: [interceptor])
+      let client = ProtocolClient.scripted(transport, interceptors: interceptors)
       _ = await client.unary(.unary, "a", options: CallOptions(authority: "api.example"))
       return transport.streams.map(\.request.authority)
     }
@@ -83,6 +85,35 @@ final class CallAuthorityTests: XCTestCase {
       )
     }
     XCTAssertEqual(new, ["api.example"])
+    let removed = await sent { request in
+      var request = request
+      request.authority = nil
+      return request
+    }
+    XCTAssertEqual(removed, [nil])
+    // A newly created request, then a copy of it.
+    let removedLater = await sent(
+      { request in HTTPRequest(url: request.url, contentType: request.contentType, message: request.message)
+      },
+      { request in
+        var request = request
+        XCTAssertEqual(request.authority, "api.example")
+        request.authority = nil
+        return request
+      }
+    )
+    XCTAssertEqual(removedLater, [nil])
+  }
+
+  /// Call hooks change their request in place.
+  func testCallHooks() async throws {
+    let transport = ScriptedTransport { $0.reply("\"ok\"") }
+    let interceptor = TestInterceptor.make { interceptor in
+      interceptor.call = CallFunction(requestFunction: { request in request.authority = nil })
+    }
+    let client = ProtocolClient.scripted(transport, interceptors: [interceptor])
+    _ = await client.unary(.unary, "a", options: CallOptions(authority: "api.example"))
+    XCTAssertEqual(transport.streams.map(\.request.authority), [nil])
   }
 
   func testBadAuthorities() async throws {
