@@ -22,6 +22,7 @@ final class CommandLineInputTests: XCTestCase {
       ([url, "-H", "a b: 1"], "a b"),
       ([url, "-H", "a: \u{1b}[2J"], "control character"),
       ([url, "-H", "x-bin: ***"], "x-bin"),
+      ([url, "--authority", "https://a.example"], "--authority: the call's authority 'https://a.example'"),
       ([url, "--cert", cert], "--cert needs --key"),
       ([url, "--key", key], "--key needs --cert"),
       ([url, "--http", "3"], "HTTP/3 needs https://"),

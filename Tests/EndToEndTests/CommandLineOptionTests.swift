@@ -132,6 +132,27 @@ final class CommandLineOptionTests: XCTestCase {
     XCTAssertEqual(other.error.split(separator: "\n").count, 1, other.error)
   }
 
+  /// Also of reflection, which the server does not have.
+  func testTheHostThatTheServerIsTold() async throws {
+    let server = try await LoopbackServer.start()
+    let url = "\(server.url)/\(Self.service)/Echo"
+    let schema = ["--schema", try await self.descriptorSet()]
+    let authority = ["--authority", " api.example:8443 "]
+    for command in [["call", url], ["load", url, "--count", "1"]] {
+      let output = try await self.connectrpc(command + schema + authority)
+      XCTAssertEqual(output.status, 0, "\(command): \(output.error)")
+    }
+    _ = try await self.connectrpc(["list", server.url] + authority)
+    let hosts = server.requests.map { $0.headers.first("host") }
+    XCTAssertGreaterThanOrEqual(hosts.count, 3)
+    XCTAssertEqual(Set(hosts), ["api.example:8443"])
+    let recording = try await self.connectrpc(
+      ["record", "/nonexistent.json", "--to", server.url] + authority
+    )
+    XCTAssertEqual(recording.status, 64, recording.error)
+    await server.stop()
+  }
+
   func testClientCertificatesAndServerNames() async throws {
     let server = try await PythonServer.shared(.grpc)
     let port = try server.port("mutual")

@@ -23,10 +23,9 @@ struct Session {
   func reflection(timeout: Duration? = nil) throws -> ReflectionClient {
     let config = self.server.clientConfig(for: self.host)
     let limits = [timeout, self.server.timeout?.duration].compactMap(\.self)
-    return ReflectionClient(
-      ProtocolClient(httpClient: self.httpClient, config: config),
-      options: CallOptions(headers: try self.server.requestHeaders(), timeout: limits.min())
-    )
+    var options = try self.server.callOptions()
+    options.timeout = limits.min()
+    return ReflectionClient(ProtocolClient(httpClient: self.httpClient, config: config), options: options)
   }
 
   /// Runs with a session that is closed afterwards.

@@ -125,7 +125,7 @@ struct Call: AsyncParsableCommand {
     if self.verbose { httpClient = TappedClient(base: httpClient) }
     let client = ProtocolClient(httpClient: httpClient, config: self.config(session))
     let explainer = self.explains ? CallExplainer() : nil
-    var options = CallOptions(headers: try self.server.requestHeaders())
+    var options = try self.server.callOptions()
     let end = CallEnd()
     if let explainer { options = end.watching(options.explained(by: explainer)) }
     let cancellation = CallCancellation()

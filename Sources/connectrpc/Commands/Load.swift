@@ -132,7 +132,7 @@ struct Load: AsyncParsableCommand {
     server.timeout = server.timeout ?? TimeSpan(argument: "30s")
     let config = self.request.clientConfig(for: host, server)
     let client = ProtocolClient(httpClient: httpClient, config: config)
-    let options = CallOptions(headers: try self.server.requestHeaders())
+    let options = try self.server.callOptions()
     let run = LoadRun(self.plan, on: client.taskExecutors) { await method.measuredCall(client, options) }
     let calls = Task { await run.run() }
     let interrupt = Interrupt {

@@ -40,6 +40,8 @@ struct Record: AsyncParsableCommand {
 
   func validate() throws {
     guard (1...65_536).contains(self.maxSize) else { throw ValidationError("--max-size is from 1 to 65,536") }
+    // The cassette would have it, and would then have no answer to the clients that are recorded.
+    guard self.server.authority == nil else { throw ValidationError("record takes no --authority") }
   }
 
   func run() async throws {

@@ -116,7 +116,7 @@ struct CallProbe {
     }
     let recorder = AnswerRecorder()
     config.interceptors = [{ _ in recorder }]
-    let options = CallOptions(headers: try server.requestHeaders())
+    let options = try server.callOptions()
     let end = await call(ProtocolClient(httpClient: session.httpClient, config: config), options)
     await session.httpClient.shutdown(within: .zero)
     var answer = recorder.answer

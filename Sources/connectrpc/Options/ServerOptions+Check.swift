@@ -10,7 +10,7 @@ extension ServerOptions {
   /// - Throws: ``Failure`` of usage.
   func check(for host: String) throws {
     _ = try self.httpConfiguration(for: host)
-    _ = try self.requestHeaders()
+    _ = try self.callOptions()
     if let file = self.cacert { _ = try Self.certificates(in: file) }
     if let name = self.servername {
       do throws(HostProblem) {

@@ -38,6 +38,14 @@ struct ServerOptions: ParsableArguments {
   )
   var headers: [String] = []
 
+  @Option(
+    help: ArgumentHelp(
+      "The host that the server is told in place of that of the URL (:authority, Host), as HOST or HOST:PORT.",
+      valueName: "host"
+    )
+  )
+  var authority: String?
+
   @Option(help: "How long the call may take, such as 500ms, 3s or 2m.")
   var timeout: TimeSpan?
 
@@ -166,6 +174,21 @@ struct ServerOptions: ParsableArguments {
       timeout: self.timeout?.duration,
       limits: .init(maximumReceivedMessageSize: 256 << 20)
     )
+  }
+
+  /// The options of each call: what the server is told beside the message.
+  func callOptions() throws -> CallOptions {
+    CallOptions(headers: try self.requestHeaders(), authority: try self.callAuthority())
+  }
+
+  private func callAuthority() throws -> String? {
+    guard let text = self.authority?.withoutBlanks else { return nil }
+    do {
+      _ = try Authority(ofCall: text)
+    } catch {
+      throw Failure.usage("--authority: \(error.message ?? "no host")")
+    }
+    return text
   }
 
   func requestHeaders() throws -> Headers {
