@@ -133,7 +133,7 @@ final class FirstContactTests: XCTestCase {
 
   private static let onlyHTTP1 = """
     for a server that speaks only HTTP/1.1, set networkProtocol to .connect or .grpcWeb, and leave the configuration's \
-    version at .automatic (POST \(Mistake.echo))
+    version at .automatic, or set it to .http1Only with a connected socket (POST \(Mistake.echo))
     """
 
   private static let refused = """

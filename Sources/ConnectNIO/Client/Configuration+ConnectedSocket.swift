@@ -18,6 +18,13 @@ extension NIOHTTPClient.Configuration {
     if configuration.http3?.isDiscovered == true { configuration.http3 = nil }
     return configuration
   }
+
+  /// The version for an origin with this scheme. A cancelled call of HTTP/1.1 closes its connection, and a connected socket
+  /// cannot be connected again: in cleartext, where no server chooses, it is HTTP/2.
+  func version(for scheme: Origin.Scheme) -> HTTPVersion {
+    let isFixed = self.connectedSocket == nil || self.version != .automatic || scheme == .https
+    return isFixed ? self.version : .http2Only
+  }
 }
 
 extension ConnectError {

@@ -27,9 +27,12 @@ extension NIOHTTPClient {
     ///
     /// The client owns the socket and closes it. The origin of calls gives the scheme (with `https://`, TLS is spoken over
     /// the socket), the name that TLS verifies, and `:authority`; nothing is looked up, and there is no proxy. Calls to one
-    /// origin and one version of HTTP share the connection: with gRPC beside other protocols, say
-    /// ``HTTPVersion/http2Only``. The connection stays while there are no calls. Once it is gone, calls fail with
-    /// `unavailable`: a connected socket cannot be connected again.
+    /// origin and one version of HTTP share the connection. The connection stays while there are no calls. Once it is gone,
+    /// calls fail with `unavailable`: a connected socket cannot be connected again.
+    ///
+    /// ``HTTPVersion/automatic`` means HTTP/2 by prior knowledge in cleartext, for all protocols. With TLS the server chooses:
+    /// with gRPC beside other protocols, say ``HTTPVersion/http2Only``. Over HTTP/1.1 (``HTTPVersion/http1Only``, or a server's
+    /// choice), **one call that is cancelled, or whose deadline passes, closes the connection** for good.
     public var connectedSocket: ConnectedSocket?
     /// How many event loops run the calls to an origin: 1 by default. No more than the group of event loops has; less
     /// than 1 counts as 1. A call that is made on one of these loops lives there, any other on the loop with the fewest
@@ -92,7 +95,7 @@ extension NIOHTTPClient.Configuration {
   /// How the version of HTTP is chosen.
   public enum HTTPVersion: Sendable, Hashable {
     /// Over TLS the server chooses HTTP/2 or HTTP/1.1 (ALPN); cleartext is HTTP/1.1. For gRPC, which needs
-    /// HTTP/2, the same as ``http2Only``.
+    /// HTTP/2, and in cleartext over a ``connectedSocket``, the same as ``http2Only``.
     case automatic
     /// HTTP/1.1 alone. gRPC calls fail with `failed_precondition`, since they need HTTP/2.
     case http1Only

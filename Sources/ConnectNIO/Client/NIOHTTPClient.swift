@@ -274,11 +274,14 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
       if self.configuration.connectedSocket != nil { throw .noHTTP3OverConnectedSocket }
       return Destination(origin: origin, version: .automatic)
     }
-    return Destination(origin: origin, version: try self.version(requiresHTTP2: requiresHTTP2))
+    return Destination(origin: origin, version: try self.version(for: origin, requiresHTTP2: requiresHTTP2))
   }
 
-  private func version(requiresHTTP2: Bool) throws(ConnectError) -> Configuration.HTTPVersion {
-    guard requiresHTTP2 else { return self.configuration.version }
+  private func version(
+    for origin: Origin,
+    requiresHTTP2: Bool
+  ) throws(ConnectError) -> Configuration.HTTPVersion {
+    guard requiresHTTP2 else { return self.configuration.version(for: origin.scheme) }
     guard self.configuration.version != .http1Only else {
       throw ConnectError(
         code: .failedPrecondition,

@@ -16,7 +16,7 @@ internal import Darwin
 ///
 /// It owns the file descriptor. The client that gets it uses it for one connection and closes it exactly once: with that
 /// connection, or when the client shuts down without having used it. A socket that no client has used is closed when the
-/// last reference to it goes away.
+/// last reference to it goes away. Programs that the process starts do not inherit it (`FD_CLOEXEC`).
 public final class ConnectedSocket: Sendable {
   /// Nil once a connection has it, or it is closed.
   private let descriptor: Mutex<CInt?>
@@ -42,6 +42,8 @@ public final class ConnectedSocket: Sendable {
         "is not connected; connect it first, or give the client its address as the host"
       )
     }
+    // Programs that this process starts must not inherit the connection: it would outlive the client there.
+    _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
     self.peer = peer
     self.descriptor = Mutex(descriptor)
   }

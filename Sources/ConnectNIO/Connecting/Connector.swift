@@ -57,6 +57,7 @@ struct Connector: ConnectionOpener, Sendable {
     let deadline = NIODeadline.now() + TimeAmount(attempt.timeLimit.clamped)
     var times = ConnectionTimes()
     let timeout = max(deadline - .now(), .nanoseconds(1))
+    let boundAttempt = NIOLoopBound(attempt, eventLoop: self.eventLoop)
     let opened = NIOLoopBoundBox<(any Channel)?>(nil, eventLoop: self.eventLoop)
     // Ends an attempt that is given up.
     attempt.stop = { opened.value?.close(promise: nil) }
@@ -64,7 +65,8 @@ struct Connector: ConnectionOpener, Sendable {
       try Dialer(eventLoop: self.eventLoop, connectedSocket: self.configuration.connectedSocket).dial(
         attempt.address,
         timeout: timeout,
-        readSize: tls == nil ? 64 << 10 : 32 << 10
+        readSize: tls == nil ? 64 << 10 : 32 << 10,
+        isWanted: { boundAttempt.value.isWanted }
       ) { opened.value = $0 }.assumeIsolated().whenComplete { result in
         switch result {
         case .failure(let error):

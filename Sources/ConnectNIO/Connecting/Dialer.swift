@@ -18,6 +18,8 @@ struct Dialer: Sendable {
 
   /// - Parameters:
   ///   - readSize: The largest read, in bytes.
+  ///   - isWanted: Asked on the event loop just before a connected socket is taken, which can be done once. If the attempt
+  ///     has been given up, the socket is left for another one.
   ///   - opened: Called with the channel before it is connected.
   /// - Returns: A future that is never complete yet.
   /// - Throws: If the address is none.
@@ -25,11 +27,15 @@ struct Dialer: Sendable {
     _ address: EndpointAddress,
     timeout: TimeAmount,
     readSize: Int,
+    isWanted: @escaping @Sendable () -> Bool,
     _ opened: @escaping @Sendable (any Channel) -> Void
   ) throws -> EventLoopFuture<any Channel> {
     if let socket = self.connectedSocket {
       return self.eventLoop.flatSubmit {
-        self.adopt(timeout, readSize, opened) { try socket.take() }
+        self.adopt(timeout, readSize, opened) {
+          guard isWanted() else { throw CancellationError() }
+          return try socket.take()
+        }
       }
     }
     switch address {

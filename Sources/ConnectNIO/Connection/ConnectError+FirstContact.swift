@@ -103,7 +103,7 @@ extension ConnectError {
 enum Advice {
   static let leaveHTTP2 = """
     for a server that speaks only HTTP/1.1, set networkProtocol to .connect or .grpcWeb, and leave the configuration's \
-    version at .automatic
+    version at .automatic, or set it to .http1Only with a connected socket
     """
 
   /// For a server that closes the connection in the TLS handshake.

@@ -54,7 +54,10 @@ extension Failure {
     ("set networkProtocol to .grpcWeb", "give --protocol grpc-web"),
     ("set networkProtocol to .grpc", "give --protocol grpc"),
     ("check networkProtocol and codec", "check --protocol and --codec"),
-    ("and leave the configuration's version at .automatic", "and no --http"),
+    (
+      "and leave the configuration's version at .automatic, or set it to .http1Only with a connected socket",
+      "and no --http"
+    ),
     ("networkProtocol .grpc, or version .http2Only", "--protocol grpc, or --http 2"),
     ("see NIOHTTPClient.Configuration.version", "give another --http"),
     ("begin the host with https://", "begin the URL with https://"),

@@ -4,6 +4,7 @@ import Foundation
 import Glibc
 import LoopbackServer
 import NIOCore
+import NIOPosix
 import XCTest
 
 @testable import ConnectNIO
@@ -40,7 +41,10 @@ final class ConnectedSocketTests: XCTestCase {
       while let request = connection.takeRequest() { connection.respond(request.head) }
     }
     let socket = try ConnectedSocket(descriptor: own)
-    let client = try TestClient(try Origin("http://api.example"), Configuration(connectedSocket: socket))
+    let client = try TestClient(
+      try Origin("http://api.example"),
+      Configuration(version: .http1Only, connectedSocket: socket)
+    )
     // One after the other, and at the same time: there is one connection.
     for _ in 0..<2 {
       let call = client.call().start()
@@ -67,6 +71,7 @@ final class ConnectedSocketTests: XCTestCase {
     let client = try TestClient(
       try Origin("http://api.example"),
       Configuration(
+        version: .http1Only,
         channel: .init(backoff: .quick),
         connectedSocket: try ConnectedSocket(descriptor: own)
       )
@@ -90,7 +95,10 @@ final class ConnectedSocketTests: XCTestCase {
     let server = try await RawServer.serve(other) { connection in
       while connection.takeRequest() != nil { connection.respond() }
     }
-    let configuration = Configuration(connectedSocket: try ConnectedSocket(descriptor: own))
+    let configuration = Configuration(
+      version: .http1Only,
+      connectedSocket: try ConnectedSocket(descriptor: own)
+    )
     let first = try TestClient(try Origin("http://api.example"), configuration)
     let text = try await first.call().start().response().text
     XCTAssertEqual(text, "pong")
@@ -103,6 +111,41 @@ final class ConnectedSocketTests: XCTestCase {
     XCTAssertEqual(again, "pong")
     await first.shutdown()
     try await server.closeFuture.get()
+  }
+
+  /// In cleartext it is HTTP/2, unless the configuration says otherwise: so a call that is cancelled closes no connection.
+  func testCancelledCalls() async throws {
+    let server = try await LoopbackServer.start()
+    server.onRaw("/held") { _, _ in try await Task.sleep(for: .seconds(60)) }
+    server.onRaw("/test") { request, responder in try await responder.respond(body: try await request.body())
+    }
+    let client = try TestClient(
+      try Origin("http://api.example"),
+      Configuration(connectedSocket: try self.connected(to: server.port))
+    )
+    let held = client.call().start(.post, "/held")
+    _ = try await server.request(to: "/held")
+    held.cancel()
+    let call = client.call().start()
+    let text = try await call.response().text
+    XCTAssertEqual(text, "ping")
+    let info = try await call.connectionInfo()
+    XCTAssertEqual(info?.version, .http2)
+    XCTAssertEqual(info?.isReused, true)
+    await client.shutdown()
+    await server.stop()
+  }
+
+  func testVersions() throws {
+    let (own, other) = self.pair()
+    defer { close(other) }
+    let socket = try ConnectedSocket(descriptor: own)
+    for version in [Configuration.HTTPVersion.automatic, .http1Only, .http2Only] {
+      let configuration = Configuration(version: version, connectedSocket: socket)
+      XCTAssertEqual(configuration.version(for: .https), version)
+      XCTAssertEqual(configuration.version(for: .http), version == .automatic ? .http2Only : version)
+      XCTAssertEqual(Configuration(version: version).version(for: .http), version)
+    }
   }
 
   func testTLSAndHTTP2OverIt() async throws {
@@ -178,6 +221,36 @@ final class ConnectedSocketTests: XCTestCase {
     defer { close(last) }
     _ = try ConnectedSocket(descriptor: dropped)
     XCTAssertTrue(self.hasEnded(last))
+  }
+
+  /// An attempt that was given up leaves the socket for another one.
+  func testAttemptsThatAreGivenUp() async throws {
+    let (own, other) = self.pair()
+    defer { close(other) }
+    let socket = try ConnectedSocket(descriptor: own)
+    let dialer = Dialer(eventLoop: MultiThreadedEventLoopGroup.singleton.next(), connectedSocket: socket)
+    let attempt = try dialer.dial(
+      socket.peer,
+      timeout: .seconds(5),
+      readSize: 2048,
+      isWanted: { false }
+    ) { _ in }
+    do {
+      _ = try await attempt.get()
+      XCTFail("the socket was taken")
+    } catch {}
+    let descriptor = try socket.take()
+    XCTAssertEqual(descriptor, own)
+    close(descriptor)
+  }
+
+  func testProgramsDoNotInheritIt() throws {
+    let (own, other) = self.pair()
+    defer { close(other) }
+    XCTAssertEqual(fcntl(own, F_GETFD) & FD_CLOEXEC, 0)
+    let socket = try ConnectedSocket(descriptor: own)
+    XCTAssertEqual(fcntl(own, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC)
+    socket.close()
   }
 
   func testDescriptorsThatAreRefused() throws {

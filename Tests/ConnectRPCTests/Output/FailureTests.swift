@@ -12,7 +12,8 @@ final class FailureTests: XCTestCase {
       ),
       ("set networkProtocol to .grpc; for another, go", "give --protocol grpc; for another, go"),
       (
-        "set networkProtocol to .connect or .grpcWeb, and leave the configuration's version at .automatic",
+        "set networkProtocol to .connect or .grpcWeb, and leave the configuration's version at .automatic, "
+          + "or set it to .http1Only with a connected socket",
         "give --protocol connect or grpc-web, and no --http"
       ),
       (

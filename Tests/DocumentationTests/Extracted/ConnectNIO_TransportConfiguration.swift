@@ -20,7 +20,7 @@ private func ConnectNIO_TransportConfiguration_2() async throws {
 private func ConnectNIO_TransportConfiguration_3() async throws {
   let descriptor: CInt = given()
   let socket = try ConnectedSocket(descriptor: descriptor)
-  let httpClient = NIOHTTPClient(configuration: .init(version: .http2Only, connectedSocket: socket))
+  let httpClient = NIOHTTPClient(configuration: .init(connectedSocket: socket))
   let client = ProtocolClient(
     httpClient: httpClient,
     config: ProtocolClientConfig(host: "http://api.internal")
