@@ -4,6 +4,8 @@ extension ConnectError {
   package enum Unnamed: Sendable {
     /// A connection that could not be opened, or whose server speaks another protocol. The message has the host.
     case connection
+    /// The client's only connection, which is gone for good: no call waits for another one.
+    case ended
     /// A connection whose server speaks another version of HTTP than the stream needs. The server has processed
     /// nothing.
     case version

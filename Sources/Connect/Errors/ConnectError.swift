@@ -68,7 +68,7 @@ public struct ConnectError: Swift.Error, Sendable {
   /// used, a peer that speaks another protocol.
   ///
   /// A call that waits for a connection (`waitForReady`) goes on waiting all the same, as gRPC does: the server may be
-  /// mended before its deadline.
+  /// mended before its deadline. Not so where the client can never connect again: see ``Unnamed/ended``.
   package var isFinal: Bool {
     get { self.storage.isFinal }
     set { self.unique.isFinal = newValue }

@@ -17,7 +17,7 @@ extension ConnectError {
     var facts = ["\(method.rawValue) \(RequestURL(origin: request.origin, path: request.path))"]
     var advice: String?
     switch unnamed {
-    case .connection, .version:
+    case .connection, .ended, .version:
       facts = ["\(method.rawValue) \(request.path)"]
     case .reset:
       if !wire.requiresHTTP2 {

@@ -126,7 +126,8 @@ public struct HTTPStreamRequest: Sendable {
   ///
   /// - Parameter error: Why there is no connection.
   package func waits(after error: ConnectError) -> Bool {
-    self.waitsForReady && !(self.hasOtherProtocols && error.isVersionMismatch)
+    if case .ended = error.unnamed { return false }
+    return self.waitsForReady && !(self.hasOtherProtocols && error.isVersionMismatch)
   }
 }
 

@@ -55,7 +55,7 @@ public final class ConnectedSocket: Sendable {
   /// - Throws: ``ConnectError`` with `unavailable` if it was taken before.
   func take() throws(ConnectError) -> CInt {
     guard let descriptor = self.descriptor.withLock({ $0.take() }) else {
-      throw .ofConnection(
+      var error = ConnectError.ofConnection(
         .unavailable,
         """
         the socket of the client's configuration was used for another connection or closed, and a connected socket cannot \
@@ -63,6 +63,8 @@ public final class ConnectedSocket: Sendable {
         """,
         isFinal: true
       )
+      error.unnamed = .ended
+      throw error
     }
     return descriptor
   }

@@ -63,7 +63,7 @@ extension RecordedExchange.Failure {
     self.isUnprocessed = failure.isUnprocessed
     self.isFinal = failure.error.isFinal
     switch failure.error.unnamed {
-    case .connection: self.subject = .connection
+    case .connection, .ended: self.subject = .connection
     case .version: self.subject = .version
     case .reset: self.subject = .reset
     case .trailers, .response, nil: self.subject = nil

@@ -86,6 +86,16 @@ final class ConnectedSocketTests: XCTestCase {
       XCTAssertTrue(message.contains("a connected socket cannot be connected again"), message)
       XCTAssertTrue(message.contains("make a new client with a new socket"), message)
     }
+    // A call that waits for a connection would wait for ever.
+    let waiting = await ProtocolClient(
+      httpClient: client.client,
+      config: ProtocolClientConfig(host: "http://api.example")
+    ).unary(TestMethods.echo, .init(), options: CallOptions(timeout: .seconds(30), waitForReady: true))
+    XCTAssertEqual(waiting.code, .unavailable)
+    XCTAssertTrue(
+      waiting.error?.message?.contains("cannot be connected again") == true,
+      "\(String(describing: waiting.error))"
+    )
     await client.shutdown()
   }
 
