@@ -73,7 +73,7 @@ package struct Authority: Sendable, Hashable {
     guard host.utf8.allSatisfy({ $0 < 0x80 }) else {
       throw Problem(text: "has a host that is not ASCII; write its xn-- form")
     }
-    guard host.utf8.allSatisfy(self.isHostByte) else {
+    guard host.utf8.allSatisfy(PercentEncoding.isUnreserved) else {
       throw Problem(text: "has a host with a character that must not be in a host name")
     }
     return String(host).asciiLowercased
@@ -92,17 +92,6 @@ package struct Authority: Sendable, Hashable {
   private static func isIPAddress(_ text: String) -> Bool {
     // A zone (fe80::1%eth0) means something on this machine only and must not be in an authority.
     !text.utf8.contains(UInt8(ascii: "%")) && (try? SocketAddress(ipAddress: text, port: 0)) != nil
-  }
-
-  private static func isHostByte(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-      UInt8(ascii: "~"):
-      true
-    default:
-      false
-    }
   }
 }
 
