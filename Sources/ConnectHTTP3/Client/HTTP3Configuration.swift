@@ -35,7 +35,7 @@ public struct HTTP3Configuration: Sendable, Hashable {
   /// within 3 seconds, or with `.discovered` before TCP is ready, its calls are sent again on another connection.
   public var usesEarlyData: Bool
   /// The largest datagrams that the network between client and server is known to carry, in bytes: 8,940 on many networks
-  /// of data centers (jumbo frames of 9,001 bytes or more). Uploads of large messages then take two fifths less processor time.
+  /// of data centers (jumbo frames of 9,001 bytes or more). Uploads of large messages then take about a third less processor time.
   ///
   /// Nil, the default, finds by itself what the path takes, up to 1,452 bytes (RFC 9000, section 14.3). A size of 1,453 to
   /// 9,200 is used after the handshake, without a test of the path before. No datagram is larger than the network interface
