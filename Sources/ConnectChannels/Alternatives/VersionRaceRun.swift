@@ -136,6 +136,7 @@ final class VersionRaceRun: ConnectionOwner, ConnectionUpgrade {
       .candidate,
       to: address,
       serverName: self.attempt.serverName,
+      cluster: self.attempt.cluster,
       timeLimit: timeLimit,
       nameResolution: self.attempt.nameResolution,
       owner: self

@@ -8,6 +8,13 @@ public struct BalancerDecision {
   public var connect: [EndpointID]
   /// When the channel should ask again, even if nothing changes; nil for not at all.
   public var updateAfter: Duration?
+  /// Endpoints whose connections are not needed now: they close once they have no calls for a while. What is not in this list
+  /// stays connected as the policy says.
+  public var rest: [EndpointID] = []
+  /// Endpoints that should connect at once, even if the backoff after their last failure is not over.
+  public var probe: [EndpointID] = []
+  /// The parts of a policy with children, for snapshots.
+  public var parts: [BalancerPart] = []
 
   /// A decision. By default, no further endpoint connects, and the decision holds until something changes.
   public init(

@@ -1,11 +1,15 @@
 /// A picker's answer for a call.
 public enum PickResult: Sendable, Hashable {
   /// The call goes to an endpoint, which is ready. `connect` names an idle one that should connect meanwhile.
-  case endpoint(EndpointID, connect: EndpointID? = nil)
+  /// `additions` are metadata for the call, and the cluster's name.
+  case endpoint(EndpointID, connect: EndpointID? = nil, additions: PickAdditions? = nil)
   /// The call waits for the next picker.
   case wait
   /// The call waits for the next picker, and this endpoint should connect if it is idle.
   case connect(EndpointID)
   /// The call fails with `unavailable` and this message, unless it waits until the channel is ready.
   case fail(String)
+  /// The call fails at once with `unavailable`, even if it would wait, and is not tried again: it is one of a category of calls
+  /// that are kept away from the servers.
+  case drop(category: String)
 }

@@ -10,6 +10,12 @@ public struct ChannelConfiguration: Sendable {
   /// Rules for the service: for the channel (``ServiceConfig/loadBalancing``, health) and for its calls
   /// (``ServiceConfig/methods``). They count until the resolver brings a service config.
   public var serviceConfig: ServiceConfig?
+  /// Routes and clusters, for names behind which there are several sets of servers; nil, the default, for none. They count until
+  /// the resolver brings others.
+  public var routing: Routing?
+  /// Where this client runs, such as an availability zone, with the same names as ``Endpoint/zone``; nil, the default, if that
+  /// is not known. For ``BalancingPolicy/zoneAware(_:of:)``.
+  public var zone: String?
   /// The service whose health is watched at each endpoint (`grpc.health.v1.Health/Watch`, gRFC A17): endpoints that do not
   /// serve it get no calls. Empty for the whole server; nil, the default, for no health checks. It needs HTTP/2, and has no
   /// effect with ``BalancingPolicy/pickFirst``, which the log says at level `warning`.
@@ -30,6 +36,8 @@ public struct ChannelConfiguration: Sendable {
     resolver: (any NameResolver)? = nil,
     balancing: BalancingPolicy? = nil,
     serviceConfig: ServiceConfig? = nil,
+    routing: Routing? = nil,
+    zone: String? = nil,
     healthCheckedService: String? = nil,
     idleTimeout: Duration = .seconds(1_800),
     maximumConnectionAge: Duration? = nil,
@@ -39,6 +47,8 @@ public struct ChannelConfiguration: Sendable {
     self.resolver = resolver
     self.balancing = balancing
     self.serviceConfig = serviceConfig
+    self.routing = routing
+    self.zone = zone
     self.healthCheckedService = healthCheckedService
     self.idleTimeout = idleTimeout
     self.maximumConnectionAge = maximumConnectionAge

@@ -18,6 +18,8 @@ final class ChannelEndpoints {
   private var wantsConnection = false
   /// Nil while no endpoint is known.
   private var picker: (any Picker)?
+  /// The parts of the policy, as of the last update.
+  private(set) var parts: [BalancerPart] = []
   /// The endpoint of all calls, if the picker says so.
   private(set) var single: Subchannel?
   /// Nil if outlier detection does not judge the endpoints.
@@ -54,7 +56,7 @@ final class ChannelEndpoints {
       hash: request.context[RoutingHash.self]
     )
     switch picker.pick(context) {
-    case .endpoint(let id, let other):
+    case .endpoint(let id, let other, _):
       if let other { self.subchannels[other]?.race.connect(isForCall: isNew) }
       // A picker may be older than the last change.
       guard let subchannel = self.subchannels[id], subchannel.takesCalls else { return .wait }
@@ -66,6 +68,8 @@ final class ChannelEndpoints {
       return .wait
     case .fail(let reason):
       return .fail(self.error(reason))
+    case .drop(let category):
+      return .fail(ConnectError(code: .unavailable, message: "dropped: \(category)"))
     }
   }
 
@@ -110,15 +114,21 @@ final class ChannelEndpoints {
       now: self.environment.executor.now,
       random: self.random,
       loads: self.tracker.loads,
-      wantsConnection: self.wantsConnection
+      wantsConnection: self.wantsConnection,
+      zone: self.environment.configuration.zone
     )
     let decision = balancer.update(self.subchannels.list.map(\.balanced), in: &context)
     self.balancer = balancer
     self.random = context.random
     self.wantsConnection = false
     self.picker = decision.picker
+    self.parts = decision.parts
     let result = (decision.picker as? ConstantPicker)?.result
-    if case .endpoint(let id, nil) = result { self.single = self.subchannels[id] } else { self.single = nil }
+    if case .endpoint(let id, nil, nil) = result {
+      self.single = self.subchannels[id]
+    } else {
+      self.single = nil
+    }
     channel.publish(decision.state)
     self.updateTimer?.cancel()
     self.updateTimer = decision.updateAfter.map { delay in

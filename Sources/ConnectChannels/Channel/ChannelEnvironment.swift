@@ -17,6 +17,8 @@ package struct ChannelEnvironment {
   package var logger: Logger
   /// Seeds all random choices of the channel.
   package var seed: UInt64
+  /// The cluster that the channel leads to; nil for the channel of an origin. Transports choose TLS by it.
+  package var cluster: String?
 
   /// - Parameters:
   ///   - resolver: Used where the configuration names none.

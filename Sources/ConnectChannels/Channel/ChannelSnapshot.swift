@@ -33,12 +33,24 @@ public struct ChannelSnapshot: Sendable, Hashable {
     public var lastError: String?
   }
 
+  /// A cluster of the channel.
+  public struct NamedCluster: Sendable, Hashable {
+    /// The cluster's name.
+    public var name: String
+    /// What the cluster's endpoints do.
+    public var snapshot: ChannelSnapshot
+  }
+
   /// Such as `https://payments.example:443`.
   public var origin: String
   /// The state of the channel as a whole.
   public var state: ConnectivityState
   /// gRPC's name of the balancing policy.
   public var policy: String
+  /// The parts of a policy with children: priorities, targets, zones.
+  public var parts: [BalancerPart]
+  /// The clusters that routes lead to, by name in alphabetical order.
+  public var clusters: [NamedCluster]
   /// Calls that wait for the resolver, an endpoint or a connection.
   public var waitingCalls: Int
   /// The endpoints that the resolver has named last.
@@ -80,6 +92,8 @@ extension ChannelSnapshot {
       origin: channel.origin.description,
       state: channel.connectivity,
       policy: channel.endpoints.policy.name,
+      parts: channel.endpoints.parts,
+      clusters: [],
       waitingCalls: channel.serviceRules.waitingCount + channel.waiting.count + subchannels.waitingCount,
       endpoints: subchannels.list.map(\.snapshot),
       resolverUpdates: channel.resolution.updateCount,

@@ -171,6 +171,7 @@ final class Subchannel {
       role,
       to: address,
       serverName: self.endpoint.serverName,
+      cluster: self.environment.cluster,
       timeLimit: self.environment.connectTimeout,
       nameResolution: self.nameResolution,
       owner: owner

@@ -21,6 +21,8 @@ package final class PooledConnection: StreamConnectionDelegate {
   package let address: EndpointAddress
   /// The endpoint's own name for TLS, in place of the origin's.
   package let serverName: String?
+  /// The cluster that the endpoint belongs to; nil for the origin's own endpoints.
+  package let cluster: String?
   /// How long an attempt may take.
   package let timeLimit: Duration
   /// How long it took to find the address.
@@ -53,6 +55,7 @@ package final class PooledConnection: StreamConnectionDelegate {
     _ role: Role,
     to address: EndpointAddress,
     serverName: String?,
+    cluster: String?,
     timeLimit: Duration,
     nameResolution: Duration,
     owner: any ConnectionOwner
@@ -60,6 +63,7 @@ package final class PooledConnection: StreamConnectionDelegate {
     self.role = role
     self.address = address
     self.serverName = serverName
+    self.cluster = cluster
     self.timeLimit = timeLimit
     self.nameResolution = nameResolution
     self.owner = owner

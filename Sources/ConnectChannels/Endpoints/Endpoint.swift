@@ -15,6 +15,10 @@ public struct Endpoint: Sendable, Hashable {
   /// A name that stays the same when the addresses change, such as that of a pod in a StatefulSet. Ring hash places
   /// the endpoint by it (gRFC A76: `hash_key`).
   public var key: String?
+  /// To which parts of a tree of policies it belongs, the outermost first: the names of children of
+  /// ``BalancingPolicy/priority(_:)`` and ``BalancingPolicy/weightedTarget(_:)``. Where the path is too short, ``zone`` is the
+  /// name. Empty by default.
+  public var path: [String]
 
   /// An endpoint with the given addresses, the preferred one first.
   public init(
@@ -22,13 +26,15 @@ public struct Endpoint: Sendable, Hashable {
     weight: UInt32 = 1,
     zone: String? = nil,
     serverName: String? = nil,
-    key: String? = nil
+    key: String? = nil,
+    path: [String] = []
   ) {
     self.addresses = addresses
     self.weight = weight
     self.zone = zone
     self.serverName = serverName
     self.key = key
+    self.path = path
   }
 
   /// An endpoint with one address, weight 1, and no other attributes.

@@ -4,13 +4,21 @@ public struct ResolverUpdate: Hashable, Sendable {
   public var endpoints: [Endpoint]
   /// gRPC's service config as JSON; nil if the resolver has none.
   public var serviceConfig: String?
+  /// Routes and clusters; nil if the resolver has none. If there are some, ``endpoints`` are not used.
+  public var routing: Routing?
   /// For how long the answer is valid; nil where the resolver does not know.
   public var timeToLive: Duration?
 
   /// An answer of a resolver.
-  public init(endpoints: [Endpoint], serviceConfig: String? = nil, timeToLive: Duration? = nil) {
+  public init(
+    endpoints: [Endpoint],
+    serviceConfig: String? = nil,
+    routing: Routing? = nil,
+    timeToLive: Duration? = nil
+  ) {
     self.endpoints = endpoints
     self.serviceConfig = serviceConfig
+    self.routing = routing
     self.timeToLive = timeToLive
   }
 }

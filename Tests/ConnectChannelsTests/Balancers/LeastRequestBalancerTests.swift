@@ -38,7 +38,7 @@ final class LeastRequestBalancerTests: XCTestCase {
       var random = SeededRandom(seed: seed)
       let picker = balancer.update(.ready(100), loads: loads).picker
       for _ in 0..<10_000 {
-        if case .endpoint(let id, _) = picker.pick(seed: random.next()) { loads.callBegan(id) }
+        if case .endpoint(let id, _, _) = picker.pick(seed: random.next()) { loads.callBegan(id) }
       }
       let longest = (0..<100).map { loads.calls(of: EndpointID($0)) }.max() ?? 0
       XCTAssertLessThanOrEqual(longest, 105, "seed \(seed)")

@@ -47,7 +47,7 @@ final class RingHashBalancerTests: XCTestCase {
       let endpoints = (0..<count).map { slot in
         BalancedEndpoint.number(slot, order.contains(slot) ? .transientFailure : .ready)
       }
-      guard case .endpoint(let id, _) = balancer.update(endpoints).picker.pick(hash: hash) else { break }
+      guard case .endpoint(let id, _, _) = balancer.update(endpoints).picker.pick(hash: hash) else { break }
       order.append(id.slot)
     }
     return order
@@ -84,7 +84,7 @@ final class RingHashBalancerTests: XCTestCase {
     let some = balancer.update(.list(.idle, .ready, .idle)).picker
     var connects: Set<EndpointID> = []
     for seed in 0..<100 {
-      guard case .endpoint(EndpointID(1), let connect) = some.pick(seed: UInt64(seed)) else {
+      guard case .endpoint(EndpointID(1), let connect, _) = some.pick(seed: UInt64(seed)) else {
         return XCTFail()
       }
       if let connect { connects.insert(connect) }
@@ -138,7 +138,7 @@ final class RingHashBalancerTests: XCTestCase {
 
   private func owners(_ picker: any Picker, _ hashes: [UInt64]) -> [Int] {
     hashes.map { hash in
-      if case .endpoint(let id, _) = picker.pick(hash: hash) { id.slot } else { -1 }
+      if case .endpoint(let id, _, _) = picker.pick(hash: hash) { id.slot } else { -1 }
     }
   }
 

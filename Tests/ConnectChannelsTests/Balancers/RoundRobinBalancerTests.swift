@@ -47,7 +47,7 @@ final class RoundRobinBalancerTests: XCTestCase {
       for step in 0..<10_000 {
         let other: BalancedEndpoint = .number(10, step % 2 == 0 ? .connecting : .transientFailure)
         let picker = balancer.update(.ready(10) + [other], seed: random.next()).picker
-        if case .endpoint(let id, _) = picker.pick() { counts[id.slot] += 1 }
+        if case .endpoint(let id, _, _) = picker.pick() { counts[id.slot] += 1 }
       }
       for count in counts { XCTAssertEqual(count, 1000, "seed \(seed)") }
     }
@@ -57,7 +57,7 @@ final class RoundRobinBalancerTests: XCTestCase {
     var firsts: [Int: Int] = [:]
     for seed in 0..<1000 {
       var balancer = RoundRobinBalancer()
-      if case .endpoint(let id, _) = balancer.update(.ready(10), seed: UInt64(seed)).picker.pick() {
+      if case .endpoint(let id, _, _) = balancer.update(.ready(10), seed: UInt64(seed)).picker.pick() {
         firsts[id.slot, default: 0] += 1
       }
     }

@@ -60,16 +60,16 @@ struct SmallFleet {
     guard let picker = self.decision?.picker else { return .wait }
     let result = picker.pick(seed: hash, hash: hash)
     switch result {
-    case .connect(let id), .endpoint(_, connect: .some(let id)):
+    case .connect(let id), .endpoint(_, connect: .some(let id), _):
       guard let index = self.servers.firstIndex(where: { $0.id == id }) else {
         self.failure = "connects \(id), which is gone"
         return result
       }
       self.connect(index)
       self.update()
-    case .endpoint, .wait, .fail: break
+    case .endpoint, .wait, .fail, .drop: break
     }
-    if case .endpoint(let id, _) = result {
+    if case .endpoint(let id, _, _) = result {
       let server = self.servers.first { $0.id == id }
       if server?.race.state != .ready { self.failure = "a call for \(id), which is not ready" }
     }

@@ -47,7 +47,7 @@ final class SmallFleetTests: XCTestCase {
             _ = fleet.call(hash: hash)
           }
           XCTAssertEqual(fleet.state, .ready, "\(policy), seed \(seed)")
-          guard case .endpoint(let id, _) = fleet.call(hash: hash) else {
+          guard case .endpoint(let id, _, _) = fleet.call(hash: hash) else {
             return XCTFail("\(fleet.call(hash: hash)); \(policy), seed \(seed)")
           }
           XCTAssertEqual(id.slot, up, "\(policy), seed \(seed)")

@@ -42,7 +42,7 @@ extension Picker {
   func counts(_ count: Int, of endpoints: Int, _ random: inout SeededRandom) -> [Int] {
     var counts = Array(repeating: 0, count: endpoints)
     for _ in 0..<count {
-      if case .endpoint(let id, _) = self.pick(seed: random.next()) { counts[id.slot] += 1 }
+      if case .endpoint(let id, _, _) = self.pick(seed: random.next()) { counts[id.slot] += 1 }
     }
     return counts
   }

@@ -1,0 +1,68 @@
+/// Which calls a route is for: all conditions have to hold.
+public struct RouteMatch: Sendable, Hashable {
+  /// Which paths match. A path is `/package.Service/Method`.
+  public enum Path: Sendable, Hashable {
+    /// Paths with this beginning; an empty one for all paths.
+    case prefix(String)
+    /// This path.
+    case exact(String)
+  }
+
+  /// Which paths match; all by default.
+  public var path: Path
+  /// What the headers that the caller sends have to be, each of them.
+  public var headers: [HeaderMatch]
+  /// The part of the matching calls that the route takes, from 0 to 1; nil, the default, for all of them.
+  public var fraction: Double?
+
+  /// Conditions.
+  public init(path: Path = .prefix(""), headers: [HeaderMatch] = [], fraction: Double? = nil) {
+    self.path = path
+    self.headers = headers
+    self.fraction = fraction
+  }
+
+  /// All calls.
+  public static var all: RouteMatch { RouteMatch() }
+}
+
+/// A condition on a header that the caller sends.
+public struct HeaderMatch: Sendable, Hashable {
+  /// What the header's value has to be.
+  public enum Rule: Sendable, Hashable {
+    /// This value.
+    case exact(String)
+    /// A value with this beginning.
+    case prefix(String)
+    /// A value with this end.
+    case suffix(String)
+    /// A value with this in it.
+    case contains(String)
+    /// A decimal integer in the range.
+    case range(Range<Int64>)
+    /// Any value.
+    case present
+  }
+
+  /// The header's name, in any case.
+  public var name: String
+  /// What its value has to be. Several values are joined with commas. A header that is not there matches no rule.
+  public var rule: Rule
+  /// Whether calls match that do not meet the rule.
+  public var isInverted: Bool
+
+  /// A condition.
+  public init(_ name: String, _ rule: Rule, isInverted: Bool = false) {
+    self.name = name
+    self.rule = rule
+    self.isInverted = isInverted
+  }
+}
+
+/// What a call of a route is hashed by.
+public enum RouteHashPolicy: Sendable, Hashable {
+  /// The value of a header. Calls without it go on to the next policy.
+  case header(String)
+  /// The client: all its calls have the same hash.
+  case client
+}
