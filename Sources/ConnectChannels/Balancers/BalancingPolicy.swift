@@ -4,7 +4,7 @@
 /// let policy = BalancingPolicy.outlierDetection(.defaults, of: .roundRobin)
 /// ```
 public struct BalancingPolicy: Sendable, Hashable {
-  private indirect enum Kind: Sendable, Hashable {
+  indirect enum Kind: Sendable, Hashable {
     case pickFirst(shuffles: Bool)
     case roundRobin
     case leastRequest(choices: Int)
@@ -12,12 +12,15 @@ public struct BalancingPolicy: Sendable, Hashable {
     case ringHash(RingHash)
     case randomSubset(of: BalancingPolicy, size: Int)
     case outlierDetection(OutlierDetection, of: BalancingPolicy)
+    case priority([Child])
+    case weightedTarget([WeightedChild])
+    case zoneAware(ZoneAware, of: BalancingPolicy)
     case custom(CustomPolicy)
   }
 
-  private let kind: Kind
+  let kind: Kind
 
-  private init(_ kind: Kind) {
+  init(_ kind: Kind) {
     self.kind = kind
   }
 
@@ -35,63 +38,26 @@ public struct BalancingPolicy: Sendable, Hashable {
   /// - Parameter random: Begins with the same seed for each event loop of a channel, so that all of them use the same
   ///   random subset.
   public func makeBalancer(random: inout SeededRandom) -> any LoadBalancer {
+    self.makeBalancer(random: &random, at: TreePlace())
+  }
+
+  /// The same for a place in a tree of policies.
+  func makeBalancer(random: inout SeededRandom, at place: TreePlace) -> any LoadBalancer {
     switch self.kind {
-    case .pickFirst(let shuffles): PickFirstBalancer(shuffles: shuffles)
+    case .pickFirst(let shuffles): PickFirstBalancer(shuffles: shuffles, at: place)
     case .roundRobin: RoundRobinBalancer()
     case .leastRequest(let choices): LeastRequestBalancer(choices: choices)
     case .weightedRoundRobin(let configuration): WeightedRoundRobinBalancer(configuration)
     case .ringHash(let configuration): RingHashBalancer(configuration)
     case .randomSubset(let base, let size):
-      RandomSubset(base.makeBalancer(random: &random), size: size, seed: random.next())
+      RandomSubset(base.makeBalancer(random: &random, at: place), size: size, seed: random.next())
     // The channel runs the detector, over the endpoints that the balancer has selected.
-    case .outlierDetection(_, let base): base.makeBalancer(random: &random)
+    case .outlierDetection(_, let base): base.makeBalancer(random: &random, at: place)
+    case .priority(let children): PriorityBalancer(children, at: place, seed: random.next())
+    case .weightedTarget(let targets): WeightedTargetBalancer(targets, at: place, seed: random.next())
+    case .zoneAware(let settings, let base):
+      ZoneAwareBalancer(settings, of: base, at: place, seed: random.next())
     case .custom(let policy): policy.makeBalancer()
-    }
-  }
-
-  /// Whether endpoints stay connected while they have no calls.
-  var keepsAllConnected: Bool {
-    switch self.kind {
-    case .pickFirst, .ringHash: false
-    case .roundRobin, .leastRequest, .weightedRoundRobin, .custom: true
-    case .randomSubset(let base, _), .outlierDetection(_, let base): base.keepsAllConnected
-    }
-  }
-
-  /// Whether it helps to know the health of endpoints, because calls can go to others.
-  var usesHealth: Bool {
-    switch self.kind {
-    case .pickFirst: false
-    case .roundRobin, .leastRequest, .weightedRoundRobin, .ringHash, .custom: true
-    case .randomSubset(let base, _), .outlierDetection(_, let base): base.usesHealth
-    }
-  }
-
-  /// Whether the channel has to follow the calls of each endpoint.
-  var countsCalls: Bool {
-    switch self.kind {
-    case .pickFirst, .roundRobin, .ringHash: false
-    case .leastRequest, .weightedRoundRobin, .custom, .outlierDetection: true
-    case .randomSubset(let base, _): base.countsCalls
-    }
-  }
-
-  /// How often servers report their load on a separate stream; nil if they do not.
-  var outOfBandPeriod: Duration? {
-    switch self.kind {
-    case .weightedRoundRobin(let configuration):
-      configuration.source == .reports ? configuration.outOfBandPeriod : nil
-    case .randomSubset(let base, _), .outlierDetection(_, let base): base.outOfBandPeriod
-    case .pickFirst, .roundRobin, .leastRequest, .ringHash, .custom: nil
-    }
-  }
-
-  /// The settings for the channel's outlier detection: the outermost ones; nil if there are none.
-  package var outlierDetection: OutlierDetection? {
-    switch self.kind {
-    case .outlierDetection(let settings, _): settings
-    case .randomSubset(let base, _): base.outlierDetection
-    case .pickFirst, .roundRobin, .leastRequest, .weightedRoundRobin, .ringHash, .custom: nil
     }
   }
 }
@@ -107,6 +73,9 @@ extension BalancingPolicy: CustomStringConvertible {
     case .ringHash: "ring_hash"
     case .randomSubset: "random_subsetting"
     case .outlierDetection: "outlier_detection"
+    case .priority: "priority"
+    case .weightedTarget: "weighted_target"
+    case .zoneAware: "zone_aware"
     case .custom(let policy): policy.name
     }
   }

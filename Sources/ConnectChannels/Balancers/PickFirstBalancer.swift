@@ -6,6 +6,8 @@
 package struct PickFirstBalancer: LoadBalancer {
   /// Whether each client tries the endpoints in its own random order.
   package var shuffles: Bool
+  /// Begins the keys of the endpoints: those of different parts of a tree differ.
+  private let keyPrefix: String
   private var current: EndpointID?
   /// The connection was lost: the next call begins another one.
   private var isDormant = false
@@ -13,7 +15,12 @@ package struct PickFirstBalancer: LoadBalancer {
   private var hasFailed = false
 
   package init(shuffles: Bool = false) {
+    self.init(shuffles: shuffles, at: TreePlace())
+  }
+
+  init(shuffles: Bool, at place: TreePlace) {
     self.shuffles = shuffles
+    self.keyPrefix = place.names.isEmpty ? "pickFirst" : "pickFirst \(place.names)"
   }
 
   package mutating func select(_ endpoints: [Endpoint], random: inout SeededRandom) -> [Endpoint] {
@@ -28,7 +35,7 @@ package struct PickFirstBalancer: LoadBalancer {
         indices[endpoint.serverName] = groups.count
         // The key lets the connection outlive a change of the addresses.
         var group = endpoint
-        group.key = "pickFirst \(endpoint.serverName ?? "")"
+        group.key = "\(self.keyPrefix) \(endpoint.serverName ?? "")"
         groups.append(group)
       }
     }

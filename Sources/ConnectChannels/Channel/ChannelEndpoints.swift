@@ -20,6 +20,8 @@ final class ChannelEndpoints {
   private var picker: (any Picker)?
   /// The parts of the policy, as of the last update.
   private(set) var parts: [BalancerPart] = []
+  /// The endpoints that the balancer does not need, as of the last update.
+  private var resting: [EndpointID] = []
   /// The endpoint of all calls, if the picker says so.
   private(set) var single: Subchannel?
   /// Nil if outlier detection does not judge the endpoints.
@@ -134,11 +136,21 @@ final class ChannelEndpoints {
     self.updateTimer = decision.updateAfter.map { delay in
       self.environment.executor.schedule(after: delay, with: self) { $0.update() }
     }
+    self.rest(decision.rest)
     if !channel.isClosingWhenIdle || !channel.waiting.isEmpty {
       for id in decision.connect { self.subchannels[id]?.race.connect(isForCall: channel.waiting.hasNew) }
+      for id in decision.probe { self.subchannels[id]?.race.probe() }
     }
     channel.waiting.hasNew = false
     if (self.picker as? ConstantPicker)?.result != .wait { channel.placeWaiting() }
+  }
+
+  /// The balancer needs all endpoints but these.
+  private func rest(_ endpoints: [EndpointID]) {
+    guard endpoints != self.resting else { return }
+    self.resting = endpoints
+    let resting = Set(endpoints)
+    for subchannel in self.subchannels.list { subchannel.setResting(resting.contains(subchannel.id)) }
   }
 
   // MARK: - Endpoints
@@ -165,8 +177,8 @@ final class ChannelEndpoints {
     let before = self.subchannels.list
     var old: [Endpoint.Identity: Subchannel] = [:]
     for subchannel in before { old[subchannel.endpoint.identity] = subchannel }
-    let isEager = self.policy.keepsAllConnected
     let list = endpoints.map { endpoint in
+      let isEager = self.policy.keepsConnected(endpoint)
       // Connections were verified for the name that the endpoint had.
       if let known = old[endpoint.identity], known.endpoint.serverName == endpoint.serverName {
         old[endpoint.identity] = nil
@@ -191,7 +203,7 @@ final class ChannelEndpoints {
       subchannel.pool.update { $0.allow(http2Connections: connections) }
       subchannel.tracker = self.policy.countsCalls ? self.tracker : nil
       subchannel.watches.watchHealth(of: self.policy.usesHealth ? service : nil)
-      subchannel.watches.watchLoad(every: self.policy.outOfBandPeriod)
+      subchannel.watches.watchLoad(every: self.policy.outOfBandPeriod(of: subchannel.endpoint))
     }
     if service != nil, !self.policy.usesHealth, !self.hasWarnedOfHealth {
       self.hasWarnedOfHealth = true

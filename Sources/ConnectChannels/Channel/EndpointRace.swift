@@ -51,6 +51,16 @@ final class EndpointRace: AttemptOwner {
     self.run(self.race.connect(isForCall: isForCall, now: self.now, random: &self.random))
   }
 
+  /// Tries to connect at once, even during a backoff.
+  func probe() {
+    self.run(self.race.probe(now: self.now, random: &self.random))
+  }
+
+  /// Gives up to connect.
+  func rest() {
+    self.run(self.race.rest())
+  }
+
   func update(_ addresses: [EndpointAddress]) {
     self.run(self.race.update(addresses, now: self.now, random: &self.random))
   }

@@ -57,6 +57,14 @@ struct AddressPass: Sendable {
     self.attempts.removeAll { !addresses.contains($0.address) }
   }
 
+  /// Cancels the oldest attempts until there are fewer.
+  mutating func limit(attempts limit: Int, _ actions: inout [AddressRace.Action]) {
+    guard self.attempts.count >= max(limit, 1) else { return }
+    let oldest = self.attempts.count - max(limit, 1) + 1
+    for attempt in self.attempts[..<oldest] { actions.append(.cancel(attempt)) }
+    self.attempts.removeFirst(oldest)
+  }
+
   mutating func end(_ actions: inout [AddressRace.Action]) {
     for attempt in self.attempts { actions.append(.cancel(attempt)) }
     self.attempts.removeAll()

@@ -118,6 +118,39 @@ package struct AddressRace: Sendable {
     return actions
   }
 
+  /// A connection is wanted at once, even if the backoff after a failure is not over. If this try fails too, the backoff goes
+  /// on. Where attempts are in flight that nothing answers, others are made beside them.
+  package mutating func probe(now: Duration, random: inout SeededRandom) -> [Action] {
+    var actions: [Action] = []
+    switch self.phase {
+    case .idle, .resting:
+      return self.connect(isForCall: true, now: now, random: &random)
+    case .backingOff:
+      self.tryRest(except: [], &actions)
+    case .trying:
+      guard self.pass.untried.isEmpty else { break }
+      self.pass.limit(attempts: 4 * self.addresses.count, &actions)
+      self.tryRest(except: [], &actions)
+    case .stuck, .connected, .shutDown:
+      break
+    }
+    return actions
+  }
+
+  /// No connection is wanted: attempts are given up. A connection stays.
+  package mutating func rest() -> [Action] {
+    switch self.phase {
+    case .resting, .trying, .backingOff:
+      var actions: [Action] = []
+      self.pass.end(&actions)
+      self.phase = .idle
+      self.report(.idle, &actions)
+      return actions
+    case .idle, .stuck, .connected, .shutDown:
+      return []
+    }
+  }
+
   /// Whether a call would have it connect.
   package var isResting: Bool { self.phase == .resting }
 

@@ -1,0 +1,94 @@
+/// What the channel has to do for a policy. In a tree of policies, endpoints differ in that.
+extension BalancingPolicy {
+  /// The policies that decide on an endpoint, the outermost first; without those of a tree that it does not belong to.
+  private func chain(for endpoint: Endpoint, depth: Int = 0) -> [BalancingPolicy] {
+    let name = endpoint.childName(at: depth)
+    switch self.kind {
+    case .priority(let children):
+      let child = children.first { $0.name == name }
+      return [self] + (child?.policy.chain(for: endpoint, depth: depth + 1) ?? [])
+    case .weightedTarget(let targets):
+      let target = targets.first { $0.name == name }
+      return [self] + (target?.policy.chain(for: endpoint, depth: depth + 1) ?? [])
+    case .randomSubset(let base, _), .outlierDetection(_, let base), .zoneAware(_, let base):
+      return [self] + base.chain(for: endpoint, depth: depth)
+    case .pickFirst, .roundRobin, .leastRequest, .weightedRoundRobin, .ringHash, .custom:
+      return [self]
+    }
+  }
+
+  /// The policy that spreads calls over endpoints, if it is the same for all of them.
+  private var leaf: BalancingPolicy? {
+    switch self.kind {
+    case .randomSubset(let base, _), .outlierDetection(_, let base), .zoneAware(_, let base): base.leaf
+    case .priority, .weightedTarget: nil
+    case .pickFirst, .roundRobin, .leastRequest, .weightedRoundRobin, .ringHash, .custom: self
+    }
+  }
+
+  /// The policy that spreads calls over this endpoint and others.
+  private func leaf(for endpoint: Endpoint) -> BalancingPolicy {
+    self.leaf ?? self.chain(for: endpoint).last ?? self
+  }
+
+  /// Whether endpoints stay connected while they have no calls.
+  var keepsAllConnected: Bool {
+    switch self.kind {
+    case .pickFirst, .ringHash: false
+    case .roundRobin, .leastRequest, .weightedRoundRobin, .custom: true
+    case .randomSubset(let base, _), .outlierDetection(_, let base), .zoneAware(_, let base):
+      base.keepsAllConnected
+    case .priority(let children): children.contains { $0.policy.keepsAllConnected }
+    case .weightedTarget(let targets): targets.contains { $0.policy.keepsAllConnected }
+    }
+  }
+
+  /// Whether the endpoint stays connected while it has no calls.
+  func keepsConnected(_ endpoint: Endpoint) -> Bool { self.leaf(for: endpoint).keepsAllConnected }
+
+  /// Whether it helps to know the health of endpoints, because calls can go to others.
+  var usesHealth: Bool {
+    switch self.kind {
+    case .pickFirst: false
+    case .roundRobin, .leastRequest, .weightedRoundRobin, .ringHash, .custom: true
+    case .randomSubset(let base, _), .outlierDetection(_, let base): base.usesHealth
+    case .priority, .weightedTarget, .zoneAware: true
+    }
+  }
+
+  /// Whether the channel has to follow the calls of each endpoint.
+  var countsCalls: Bool {
+    switch self.kind {
+    case .pickFirst, .roundRobin, .ringHash: false
+    case .leastRequest, .weightedRoundRobin, .custom, .outlierDetection: true
+    case .randomSubset(let base, _), .zoneAware(_, let base): base.countsCalls
+    case .priority(let children): children.contains { $0.policy.countsCalls }
+    case .weightedTarget(let targets): targets.contains { $0.policy.countsCalls }
+    }
+  }
+
+  /// How often servers report their load on a separate stream; nil if they do not.
+  var outOfBandPeriod: Duration? {
+    switch self.kind {
+    case .weightedRoundRobin(let configuration):
+      configuration.source == .reports ? configuration.outOfBandPeriod : nil
+    case .randomSubset(let base, _), .outlierDetection(_, let base), .zoneAware(_, let base):
+      base.outOfBandPeriod
+    case .priority, .weightedTarget, .pickFirst, .roundRobin, .leastRequest, .ringHash, .custom: nil
+    }
+  }
+
+  /// How often the endpoint's server reports its load on a separate stream; nil if it does not.
+  func outOfBandPeriod(of endpoint: Endpoint) -> Duration? { self.leaf(for: endpoint).outOfBandPeriod }
+
+  /// The settings for the channel's outlier detection: the outermost ones; nil if there are none.
+  package var outlierDetection: OutlierDetection? {
+    switch self.kind {
+    case .outlierDetection(let settings, _): settings
+    case .randomSubset(let base, _), .zoneAware(_, let base): base.outlierDetection
+    case .priority(let children): children.lazy.compactMap(\.policy.outlierDetection).first
+    case .weightedTarget(let targets): targets.lazy.compactMap(\.policy.outlierDetection).first
+    case .pickFirst, .roundRobin, .leastRequest, .weightedRoundRobin, .ringHash, .custom: nil
+    }
+  }
+}
