@@ -34,3 +34,17 @@ public struct BalancerPart: Sendable, Hashable {
     self.parts = parts
   }
 }
+
+extension BalancerPart: CustomStringConvertible {
+  /// A line for the part, and one for each part of it, further to the right.
+  public var description: String { self.lines(indent: "").joined(separator: "\n") }
+
+  func lines(indent: String) -> [String] {
+    let tenths = Int((self.share * 1_000).rounded())
+    let percent = tenths % 10 == 0 ? "\(tenths / 10)" : "\(tenths / 10).\(tenths % 10)"
+    let line =
+      "\(indent)\(self.name): \(self.state), \(self.policy), \(self.ready) of \(self.endpoints) endpoints ready, "
+      + "\(percent) % of the calls"
+    return [line] + self.parts.flatMap { $0.lines(indent: indent + "  ") }
+  }
+}

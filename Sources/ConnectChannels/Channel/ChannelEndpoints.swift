@@ -20,8 +20,6 @@ final class ChannelEndpoints {
   private var picker: (any Picker)?
   /// The parts of the policy, as of the last update.
   private(set) var parts: [BalancerPart] = []
-  /// The endpoints that the balancer does not need, as of the last update.
-  private var resting: [EndpointID] = []
   /// The endpoint of all calls, if the picker says so.
   private(set) var single: Subchannel?
   /// Nil if outlier detection does not judge the endpoints.
@@ -136,21 +134,17 @@ final class ChannelEndpoints {
     self.updateTimer = decision.updateAfter.map { delay in
       self.environment.executor.schedule(after: delay, with: self) { $0.update() }
     }
-    self.rest(decision.rest)
+    if self.subchannels.resting != decision.rest {
+      self.subchannels.resting = decision.rest
+      let resting = Set(decision.rest)
+      for subchannel in self.subchannels.list { subchannel.race.setResting(resting.contains(subchannel.id)) }
+    }
     if !channel.isClosingWhenIdle || !channel.waiting.isEmpty {
       for id in decision.connect { self.subchannels[id]?.race.connect(isForCall: channel.waiting.hasNew) }
       for id in decision.probe { self.subchannels[id]?.race.probe() }
     }
     channel.waiting.hasNew = false
     if (self.picker as? ConstantPicker)?.result != .wait { channel.placeWaiting() }
-  }
-
-  /// The balancer needs all endpoints but these.
-  private func rest(_ endpoints: [EndpointID]) {
-    guard endpoints != self.resting else { return }
-    self.resting = endpoints
-    let resting = Set(endpoints)
-    for subchannel in self.subchannels.list { subchannel.setResting(resting.contains(subchannel.id)) }
   }
 
   // MARK: - Endpoints
@@ -192,7 +186,10 @@ final class ChannelEndpoints {
     }
     self.subchannels.list = list
     // In list order, so that the calls that wait for these subchannels keep their order.
-    for subchannel in before where old[subchannel.endpoint.identity] != nil { self.retire(subchannel) }
+    for subchannel in before where old[subchannel.endpoint.identity] != nil {
+      self.subchannels.retire(subchannel)
+      subchannel.retire()
+    }
   }
 
   private func configureSubchannels(_ rules: ChannelRules) {
@@ -230,11 +227,6 @@ final class ChannelEndpoints {
     if let outliers = self.outliers.take() { self.environment.shared.outliers.leave(outliers) }
   }
 
-  private func retire(_ subchannel: Subchannel) {
-    self.subchannels.retire(subchannel)
-    subchannel.retire()
-  }
-
   /// No endpoint is known any more.
   func removeAll() {
     self.leaveOutliers()
@@ -244,7 +236,10 @@ final class ChannelEndpoints {
     self.balancer = nil
     let list = self.subchannels.list
     self.subchannels.list = []
-    for subchannel in list { self.retire(subchannel) }
+    for subchannel in list {
+      self.subchannels.retire(subchannel)
+      subchannel.retire()
+    }
   }
 
   /// A subchannel that was retired has no connection left.

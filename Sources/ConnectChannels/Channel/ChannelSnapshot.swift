@@ -68,6 +68,7 @@ extension ChannelSnapshot: CustomStringConvertible {
         + "\(self.waitingCalls) calls wait, \(self.resolverUpdates) resolver updates"
     ]
     if let error = self.resolutionError { lines.append("  cannot be resolved: \(error)") }
+    for part in self.parts { lines += part.lines(indent: "  ") }
     for endpoint in self.endpoints {
       let state = endpoint.isEjected ? "\(endpoint.state) (ejected)" : "\(endpoint.state)"
       var line =

@@ -45,14 +45,6 @@ final class EndpointPool: MemberOwner, QueueOwner {
     self.run(change(&self.state))
   }
 
-  /// Whether the last connection stays though it has no streams.
-  func keepLast(_ keepsLast: Bool) {
-    guard keepsLast != self.state.growth.limits.keepsLast else { return }
-    self.state.growth.limits.keepsLast = keepsLast
-    // Nobody has looked at the last connection so far.
-    if !keepsLast { self.update { $0.checkIdle(now: self.now) } }
-  }
-
   // MARK: - Calls
 
   /// A connection for a new stream; nil if there is none with room.

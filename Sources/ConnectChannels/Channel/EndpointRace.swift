@@ -56,8 +56,14 @@ final class EndpointRace: AttemptOwner {
     self.run(self.race.probe(now: self.now, random: &self.random))
   }
 
-  /// Gives up to connect.
-  func rest() {
+  /// Whether the balancer needs the endpoint now. If it does not, attempts are given up, and the last connection closes after
+  /// the idle timeout.
+  func setResting(_ isResting: Bool) {
+    guard isResting != self.pool.state.growth.limits.isResting else { return }
+    self.pool.state.growth.limits.isResting = isResting
+    guard isResting else { return }
+    // Nobody has looked at the last connection so far.
+    self.pool.update { $0.checkIdle(now: self.now) }
     self.run(self.race.rest())
   }
 

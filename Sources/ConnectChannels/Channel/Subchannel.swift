@@ -22,10 +22,6 @@ final class Subchannel {
   var counters = EndpointCounters()
   /// Whether outlier detection keeps calls away.
   var isEjected = false
-  /// Whether the policy keeps the endpoint connected while it uses it.
-  private var keepsConnection: Bool
-  /// Whether the balancer does not need the endpoint now.
-  private var isResting = false
 
   init(
     _ id: EndpointID,
@@ -40,7 +36,6 @@ final class Subchannel {
     self.environment = environment
     self.observer = environment.configuration.observer
     self.channel = channel
-    self.keepsConnection = keepsConnection
     self.nameResolution = channel.resolution.duration
     var seeds = SeededRandom(seed: seed)
     self.watches = EndpointWatches(in: environment, seed: seeds.next())
@@ -103,19 +98,10 @@ final class Subchannel {
 
   /// The resolver has new attributes for the same endpoint.
   func update(_ endpoint: Endpoint, keepsConnection: Bool) {
-    self.keepsConnection = keepsConnection
-    self.pool.keepLast(keepsConnection && !self.isResting)
+    self.pool.state.growth.limits.keepsLast = keepsConnection
     guard endpoint != self.endpoint else { return }
     self.endpoint = endpoint
     self.race.update(endpoint.addresses)
-  }
-
-  /// Whether the balancer needs the endpoint now. A connection of one that rests closes after the idle timeout.
-  func setResting(_ isResting: Bool) {
-    guard isResting != self.isResting else { return }
-    self.isResting = isResting
-    self.pool.keepLast(self.keepsConnection && !isResting)
-    if isResting { self.race.rest() }
   }
 
   /// The endpoint has left the list, or the channel becomes idle. Calls in flight may finish; waiting calls go back to
@@ -226,8 +212,8 @@ final class Subchannel {
     self.watches.stop()
     if self.race.state != .shutdown { self.channel?.resolution.resolveAgain() }
     let hasServed = self.pool.hasServed
-    if self.race.connectionLost(error, hasServed: hasServed), hasServed, self.callCount > 0, !self.isResting,
-      !self.pool.state.closesWhenIdle
+    if self.race.connectionLost(error, hasServed: hasServed), hasServed, self.callCount > 0,
+      !self.pool.state.closesWhenIdle, !self.pool.state.growth.limits.isResting
     {
       // Calls are being made: the next one need not wait for a connection.
       self.race.connect(isForCall: true)

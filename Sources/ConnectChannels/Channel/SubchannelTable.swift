@@ -2,6 +2,8 @@
 struct SubchannelTable {
   /// In the order of the balancer's list.
   var list: [Subchannel] = []
+  /// The endpoints that the balancer does not need, as of its last decision.
+  var resting: [EndpointID] = []
   /// Those that have left the list and still have streams.
   private(set) var retired: [ObjectIdentifier: Subchannel] = [:]
   /// By slot; nil if the slot is vacant.

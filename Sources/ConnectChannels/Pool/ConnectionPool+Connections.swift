@@ -194,7 +194,7 @@ extension ConnectionPool {
       for index in self.slots.indices
       where self.slots[index].phase == .open && self.slots[index].streams == 0 {
         let remaining = limits.idleTimeout - (now - self.slots[index].idleSince)
-        if limits.keepsLast, self.slots[index].version.isMultiplexed, self.http2.count == 1 { continue }
+        if limits.keepsLastNow, self.slots[index].version.isMultiplexed, self.http2.count == 1 { continue }
         if remaining <= .zero {
           self.drain(index, &actions)
         } else {

@@ -14,6 +14,10 @@ extension ConnectionPool {
     var idleTimeout: Duration
     /// Whether the last HTTP/2 or HTTP/3 connection stays beyond the idle timeout.
     var keepsLast = false
+    /// Whether the endpoint is not needed now, so that no connection stays.
+    var isResting = false
+    /// Whether the last connection stays now.
+    var keepsLastNow: Bool { self.keepsLast && !self.isResting }
   }
 
   /// When a pool opens connections, and for how many calls.

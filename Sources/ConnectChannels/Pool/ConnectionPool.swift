@@ -266,7 +266,7 @@ struct ConnectionPool<Connection, Waiter> {
   mutating func checkIdle(now: Duration) -> [Action] {
     var actions: [Action] = []
     self.connections.drainIdle(self.growth.limits, now: now, &actions)
-    if !self.growth.limits.keepsLast, self.connections.areGone, !actions.isEmpty {
+    if !self.growth.limits.keepsLastNow, self.connections.areGone, !actions.isEmpty {
       self.becomeLost(nil, &actions)
     }
     // A server may allow no streams at all, so that calls wait beside an idle connection.

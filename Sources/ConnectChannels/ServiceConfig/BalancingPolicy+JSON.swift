@@ -9,16 +9,16 @@ extension BalancingPolicy {
       guard members.count == 1, let name = members.first?.name else {
         throw element.error("has to have exactly one policy, and has \(members.count)")
       }
-      guard Self.names.contains(name) else {
+      guard JSONPolicy.names.contains(name) else {
         unknown.append(name)
         continue
       }
-      self = try Self.policy(name, JSONNode(members[0].value, path: "\(element.path).\(name)"))
+      self = try JSONPolicy.policy(name, JSONNode(members[0].value, path: "\(element.path).\(name)"))
       return
     }
     let found = unknown.isEmpty ? "is empty" : "has only \(unknown.joined(separator: ", "))"
     throw list.error(
-      "no policy is known here: the list \(found); add one of \(Self.names.joined(separator: ", "))"
+      "no policy is known here: the list \(found); add one of \(JSONPolicy.names.joined(separator: ", "))"
     )
   }
 
@@ -30,35 +30,6 @@ extension BalancingPolicy {
     default:
       throw node.error("has to be \"pick_first\" or \"round_robin\"; for others use \"loadBalancingConfig\"")
     }
-  }
-
-  private static let names = [
-    "pick_first", "round_robin", "least_request_experimental", "weighted_round_robin",
-    "ring_hash_experimental", "outlier_detection_experimental", "random_subsetting_experimental",
-  ]
-
-  private static func policy(
-    _ name: String,
-    _ node: JSONNode
-  ) throws(ServiceConfigError) -> BalancingPolicy {
-    _ = try node.members()
-    switch name {
-    case "pick_first": return .pickFirst(shuffles: try node.member("shuffleAddressList")?.bool() ?? false)
-    case "least_request_experimental":
-      return .leastRequest(choices: try node.member("choiceCount")?.integer(in: 2...Int(UInt32.max)) ?? 2)
-    case "weighted_round_robin": return .weightedRoundRobin(try WeightedRoundRobin(node))
-    case "ring_hash_experimental": return .ringHash(try RingHash(node))
-    case "outlier_detection_experimental":
-      return .outlierDetection(try OutlierDetection(node), of: try self.child(node))
-    case "random_subsetting_experimental":
-      let size = try node.required("subsetSize").integer(in: 1...Int(UInt32.max))
-      return .randomSubset(of: try self.child(node), size: size)
-    default: return .roundRobin
-    }
-  }
-
-  private static func child(_ node: JSONNode) throws(ServiceConfigError) -> BalancingPolicy {
-    try BalancingPolicy(list: node.required("childPolicy"))
   }
 }
 
