@@ -5,6 +5,7 @@ import XCTest
 final class SmallFleetTests: XCTestCase {
   private let policies: [BalancingPolicy] = [
     .pickFirst, .roundRobin, .leastRequest(), .weightedRoundRobin(), .ringHash(),
+    .zoneAware(of: .roundRobin), .zoneAware(of: .ringHash()),
   ]
 
   func testCallsGoToServersThatAreUp() {

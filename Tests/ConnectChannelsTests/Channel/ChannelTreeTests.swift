@@ -16,6 +16,8 @@ final class ChannelTreeTests: XCTestCase {
     let fleet = FakeFleet(limits: limits) {
       $0.balancing = policy
       $0.zone = "near"
+      // Otherwise the channel itself becomes idle.
+      $0.idleTimeout = .seconds(1_000_000)
     }
     fleet.network.answer = { $0.end() }
     self.resolve(fleet)

@@ -19,7 +19,14 @@ struct PickBench: ParsableCommand {
     ("least request of 10", .leastRequest(choices: 10)),
     ("weighted round robin", .weightedRoundRobin(.init(source: .resolver))),
     ("ring hash", .ringHash()),
+    ("zones, round robin", .zoneAware(of: .roundRobin)),
+    ("zones, least request", .zoneAware(of: .leastRequest())),
+    ("weighted target", .weightedTarget(Self.zones.map { .init($0, weight: 1, .roundRobin) })),
+    ("priority", .priority(Self.zones.map { .init($0, .roundRobin) })),
   ]
+
+  /// Endpoints are in these zones, in turn. Calls of the policies with zones go to all of them.
+  private static let zones = ["a", "b", "c"]
 
   func run() throws {
     let count = min(max(self.endpoints, 1), 65_000)
@@ -41,6 +48,7 @@ struct PickBench: ParsableCommand {
     let list = (0..<count).compactMap { index -> BalancedEndpoint? in
       guard var endpoint = Endpoint("10.0.\(index / 250).\(1 + index % 250):80") else { return nil }
       endpoint.weight = UInt32(1 + index % 7)
+      endpoint.zone = Self.zones[index % Self.zones.count]
       return BalancedEndpoint(id: EndpointID(slot: index, generation: 1), endpoint: endpoint, state: .ready)
     }
     // Endpoints have different loads, for policies that compare these.
