@@ -7,7 +7,7 @@ internal import NIOCore
 /// 0x80 on, for UTF-8, are allowed. If the name ends with `-bin`, the value is base64: servers fail the call otherwise, and
 /// with grpcio such a field disturbs other calls of the connection. Fields that steer the connection (RFC 9113, section
 /// 8.2.2) or belong to the wire protocol are refused.
-enum HeaderRules {
+package enum HeaderRules {
   /// The only field with a name reserved by gRPC that interceptors may set: retry interceptors announce the number of
   /// earlier attempts in it.
   private static let previousAttempts = "grpc-previous-rpc-attempts"
@@ -34,6 +34,22 @@ enum HeaderRules {
   ) throws(ConnectError) {
     for field in headers { try self.check(field, as: "header", for: wireProtocol) }
     for field in trailers { try self.check(field, as: "trailer", for: wireProtocol) }
+  }
+
+  /// Checks headers that are added to requests, whatever their protocol is.
+  ///
+  /// - Throws: ``ConnectError`` with `invalid_argument`, which names what is wrong.
+  package static func check(added headers: Headers) throws(ConnectError) {
+    let protocols: [any WireProtocol] = [
+      GRPCProtocol(), GRPCWebProtocol(isText: true), ConnectProtocol(),
+    ]
+    for field in headers {
+      for wireProtocol in protocols { try self.check(field, as: "header", for: wireProtocol) }
+      // A request has a user-agent of its own, and retries write their number.
+      if field.name == "user-agent" || field.name == Self.previousAttempts {
+        throw self.error("header '\(field.name)' is the call's and cannot be added; use another name")
+      }
+    }
   }
 
   static func check(contentType: String) throws(ConnectError) {

@@ -9,7 +9,7 @@ public enum PickResult: Sendable, Hashable {
   case connect(EndpointID)
   /// The call fails with `unavailable` and this message, unless it waits until the channel is ready.
   case fail(String)
-  /// The call fails at once with `unavailable`, even if it would wait, and is not tried again: it is one of a category of calls
-  /// that are kept away from the servers.
+  /// The call fails at once with `unavailable`, also one that waits until the channel is ready. It is not retried nor hedged
+  /// further. For calls that are kept away from servers which are overloaded; the error names the category.
   case drop(category: String)
 }

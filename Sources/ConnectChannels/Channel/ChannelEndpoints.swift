@@ -37,9 +37,12 @@ final class ChannelEndpoints {
   // MARK: - Picks
 
   enum Choice {
-    case start(Subchannel)
+    case start(Subchannel, PickAdditions?)
     case wait
+    /// Calls that wait until the channel is ready go on waiting.
     case fail(ConnectError)
+    /// All calls fail.
+    case drop(ConnectError)
   }
 
   /// Chooses an endpoint for a call.
@@ -56,11 +59,11 @@ final class ChannelEndpoints {
       hash: request.context[RoutingHash.self]
     )
     switch picker.pick(context) {
-    case .endpoint(let id, let other, _):
+    case .endpoint(let id, let other, let additions):
       if let other { self.subchannels[other]?.race.connect(isForCall: isNew) }
       // A picker may be older than the last change.
       guard let subchannel = self.subchannels[id], subchannel.takesCalls else { return .wait }
-      return .start(subchannel)
+      return .start(subchannel, additions)
     case .wait:
       return .wait
     case .connect(let id):
@@ -69,16 +72,34 @@ final class ChannelEndpoints {
     case .fail(let reason):
       return .fail(self.error(reason))
     case .drop(let category):
-      return .fail(ConnectError(code: .unavailable, message: "dropped: \(category)"))
+      self.environment.report(.dropped(category: category))
+      return .drop(self.dropped(category))
     }
+  }
+
+  /// The policy keeps a call away from the servers: this says nothing of their health, and another attempt would add to the load.
+  private func dropped(_ category: String) -> ConnectError {
+    var error = ConnectError(
+      code: .unavailable,
+      message: "the call was dropped and not sent: the balancing policy \(self.policy.name) for "
+        + "\(self.environment.target) drops calls of the category '\(category)'; try again later, and with fewer calls"
+    )
+    error.isFinal = true
+    error.isUnsent = true
+    return error
   }
 
   private func error(_ reason: String) -> ConnectError {
     let causes = self.subchannels.list.map(\.race.error)
-    if causes.count == 1, let error = causes[0] { return error }
+    if causes.count == 1, var error = causes[0] {
+      if let cluster = self.environment.cluster, let message = error.message {
+        error.message = "cluster '\(cluster)': \(message)"
+      }
+      return error
+    }
     var error = ConnectError(
       code: .unavailable,
-      message: "cannot reach \(self.environment.origin): \(reason)"
+      message: "cannot reach \(self.environment.target): \(reason)"
     )
     if causes.contains(where: { $0?.isVersionMismatch == true }) { error.unnamed = .version }
     error.isFinal = !causes.isEmpty && causes.allSatisfy { $0?.isFinal == true }

@@ -65,6 +65,11 @@ extension ChannelEnvironment {
     )
   }
 
+  /// What the channel leads to, for errors.
+  var target: String {
+    self.cluster.map { "cluster '\($0)' of \(self.origin)" } ?? self.origin.description
+  }
+
   func report(_ event: @autoclosure () -> ChannelEvent) {
     guard let observer = self.configuration.observer else { return }
     observer.channel(to: self.origin, did: event())

@@ -10,6 +10,29 @@ public protocol ChannelObserver: Sendable {
   func channel(to origin: Origin, did event: ChannelEvent)
 }
 
+/// Where a picked endpoint is: the cluster and the zone of gRFC A78 (`grpc.lb.locality`) and A89 (`grpc.lb.backend_service`).
+public struct PickPlace: Sendable, Hashable {
+  /// The cluster that the endpoint belongs to; nil if the channel has no clusters.
+  public var cluster: String?
+  /// The endpoint's zone; nil if the resolver did not name it.
+  public var zone: String?
+  /// The zone of this client; nil if it is not known. See ``ChannelConfiguration/zone``.
+  public var ownZone: String?
+
+  /// A place as given.
+  public init(cluster: String? = nil, zone: String? = nil, ownZone: String? = nil) {
+    self.cluster = cluster
+    self.zone = zone
+    self.ownZone = ownZone
+  }
+
+  /// Whether the call has left the client's zone. False if one of the zones is not known.
+  public var isInOtherZone: Bool {
+    guard let zone = self.zone, let own = self.ownZone else { return false }
+    return zone != own
+  }
+}
+
 /// What happens to a channel.
 public enum ChannelEvent: Sendable {
   /// The channel as a whole is in another state.
@@ -20,8 +43,13 @@ public enum ChannelEvent: Sendable {
   case resolutionFailed(ConnectError)
   /// A call, or another attempt of it, goes to an endpoint.
   ///
-  /// - Parameter waited: For how long it has waited for an endpoint or a connection; nil if it has not.
-  case picked(endpoint: String, waited: Duration?)
+  /// - Parameters:
+  ///   - endpoint: The address that the call goes to.
+  ///   - waited: For how long it has waited for an endpoint or a connection; nil if it has not.
+  ///   - place: Where the endpoint is.
+  case picked(endpoint: String, waited: Duration?, place: PickPlace)
+  /// The balancing policy has failed a call on purpose (``PickResult/drop(category:)``): it went to no endpoint.
+  case dropped(category: String)
   /// A connection to an endpoint is ready for calls.
   case connectionOpened(endpoint: String)
   /// An attempt to connect to an endpoint has failed, with the reason.

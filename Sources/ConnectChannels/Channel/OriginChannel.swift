@@ -80,7 +80,11 @@ package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
     let seed = self.endpoints.random.next()
     let choice =
       self.isShutDown ? .fail(.clientShutDown) : self.endpoints.pick(request, seed: seed, isNew: true)
-    if case .start(let subchannel) = choice, let stream = subchannel.start(request, handler) { return stream }
+    if case .start(let subchannel, let additions) = choice,
+      let stream = subchannel.start(request, handler, additions)
+    {
+      return stream
+    }
     let stream = WaitingStream(
       request,
       handler: handler,
@@ -102,8 +106,11 @@ package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
   /// - Returns: Why neither is possible.
   private func put(_ stream: WaitingStream, _ choice: ChannelEndpoints.Choice) -> ConnectError? {
     switch choice {
-    case .start(let subchannel):
+    case .start(let subchannel, let additions):
+      stream.additions = additions
       return subchannel.start(stream) ? nil : subchannel.pool.enqueue(stream)
+    case .drop(let error):
+      return error
     case .fail(let error) where !stream.request.waits(after: error):
       return error
     case .wait, .fail:

@@ -116,9 +116,15 @@ final class Subchannel {
   // MARK: - Calls
 
   /// Starts a stream on a connection that has room; nil if there is none.
-  func start(_ request: HTTPStreamRequest, _ handler: any HTTPStreamHandler) -> (any HTTPStream)? {
+  ///
+  /// - Parameter additions: What the pick adds to the call.
+  func start(
+    _ request: HTTPStreamRequest,
+    _ handler: any HTTPStreamHandler,
+    _ additions: PickAdditions? = nil
+  ) -> (any HTTPStream)? {
     guard let (member, connection) = self.pool.lease() else { return nil }
-    return self.start(request, handler, on: connection, of: member)
+    return self.start(request, handler, on: connection, of: member, additions)
   }
 
   /// Starts a call that has waited.
@@ -129,8 +135,9 @@ final class Subchannel {
   }
 
   func start(_ stream: WaitingStream, on connection: any StreamConnection, of member: PooledConnection) {
+    let additions = stream.additions
     let isStarted = stream.start {
-      self.start($0, $1, on: connection, of: member, waitingSince: stream.start)
+      self.start($0, $1, on: connection, of: member, additions, waitingSince: stream.start)
     }
     if !isStarted { self.pool.giveBack(member) }
   }
@@ -140,6 +147,7 @@ final class Subchannel {
     _ handler: any HTTPStreamHandler,
     on connection: any StreamConnection,
     of member: PooledConnection,
+    _ additions: PickAdditions?,
     waitingSince start: Duration? = nil
   ) -> any HTTPStream {
     if let authority = request.callAuthority?.text, let error = member.authorities?.refusal(of: authority) {
@@ -148,8 +156,31 @@ final class Subchannel {
     }
     if let observer = self.observer {
       let waited = start.map { self.environment.executor.now - $0 }
-      observer.channel(to: self.environment.origin, did: .picked(endpoint: member.name, waited: waited))
+      let event = ChannelEvent.picked(endpoint: member.name, waited: waited, place: self.place(additions))
+      observer.channel(to: self.environment.origin, did: event)
     }
+    guard let additions, !additions.metadata.isEmpty else {
+      return self.send(request, handler, on: connection)
+    }
+    var added = request
+    added.headers.append(contentsOf: additions.metadata)
+    return self.send(added, handler, on: connection)
+  }
+
+  private func place(_ additions: PickAdditions?) -> PickPlace {
+    PickPlace(
+      cluster: additions?.cluster ?? self.environment.cluster,
+      zone: self.endpoint.zone,
+      ownZone: self.environment.configuration.zone
+    )
+  }
+
+  @inline(__always)
+  private func send(
+    _ request: HTTPStreamRequest,
+    _ handler: any HTTPStreamHandler,
+    on connection: any StreamConnection
+  ) -> any HTTPStream {
     guard let tracker = self.tracker else { return connection.startStream(request, handler: handler) }
     return TrackedCall(handler, on: self, tracker) { connection.startStream(request, handler: $0) }
   }

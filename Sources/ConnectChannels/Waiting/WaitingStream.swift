@@ -29,6 +29,8 @@ final class WaitingStream: HTTPStream {
   let start: Duration
   /// Whether it has waited for a connection that was lost.
   var wasTakenBack = false
+  /// What the pick that chose the endpoint adds to the call.
+  var additions: PickAdditions?
   private var state: State
   private var queue: (owner: any QueueOwner, handle: Handle)?
   /// Keeps the channel for as long as the call has the stream.

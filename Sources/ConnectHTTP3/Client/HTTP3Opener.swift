@@ -26,7 +26,8 @@ struct HTTP3Opener: ConnectionOpener, Sendable {
 
   func open(_ attempt: PooledConnection) {
     let deadline = NIODeadline.now() + TimeAmount(attempt.timeLimit.clamped)
-    self.environment.tlsContexts.context(on: self.eventLoop).assumeIsolated().whenComplete { result in
+    let context = self.environment.tls.context(of: attempt.cluster, on: self.eventLoop)
+    context.assumeIsolated().whenComplete { result in
       switch result {
       case .failure(let error):
         attempt.closed(ConnectError(error, code: .failedPrecondition))
@@ -116,9 +117,10 @@ struct HTTP3Opener: ConnectionOpener, Sendable {
     _ times: ConnectionTimes
   ) throws {
     guard let local = channel.localAddress else { throw HTTP3SetupError(reason: "the socket has no address") }
-    let identity = try ReferenceIdentifier.ofEndpoint(
-      attempt.serverName,
-      orOrigin: self.environment.identity
+    let identity = try self.environment.tls.identity(
+      for: attempt,
+      of: self.origin,
+      standard: self.environment.identity
     )
     let check = ServerCertificateCheck(credentials.trust, identity: identity, origin: self.origin)
     let server = SessionTickets.Server(

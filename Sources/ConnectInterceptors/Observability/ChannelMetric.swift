@@ -1,6 +1,8 @@
 /// This library's own metrics of channels. OpenTelemetry's conventions have none.
 enum ChannelMetric: String, CaseIterable {
   case picks
+  case otherZone = "picks.other_zone"
+  case drops
   case queueDuration = "queue.duration"
   case opened = "connections.opened"
   case failed = "connections.failed"
@@ -15,6 +17,8 @@ enum ChannelMetric: String, CaseIterable {
     let (unit, summary) =
       switch self {
       case .picks: ("{pick}", "Calls and further attempts that were given an endpoint.")
+      case .otherZone: ("{pick}", "Picks that left the zone of the client.")
+      case .drops: ("{call}", "Calls that the balancing policy failed on purpose.")
       case .queueDuration: ("s", "How long calls waited for an endpoint, if they had to wait.")
       case .opened: ("{connection}", "Connections that took calls.")
       case .failed: ("{attempt}", "Attempts to connect that failed.")
@@ -23,13 +27,23 @@ enum ChannelMetric: String, CaseIterable {
       case .resolverUpdates: ("{update}", "Answers of the resolver.")
       case .resolverFailures: ("{failure}", "Failures of the resolver.")
       }
-    let isOfEndpoint = self != .resolverUpdates && self != .resolverFailures
     return MetricDescription(
       name: self.name,
       kind: self == .queueDuration ? .histogram : .counter,
       unit: unit,
-      labels: [SemanticConventions.serverAddress] + (isOfEndpoint ? [SemanticConventions.peerAddress] : []),
+      labels: [SemanticConventions.serverAddress] + self.labels,
       summary: summary
     )
+  }
+
+  /// The labels besides the server, as far as they are known and wanted.
+  private var labels: [String] {
+    switch self {
+    case .picks, .otherZone, .queueDuration:
+      [SemanticConventions.peerAddress, GRPCLabels.backendService, GRPCLabels.locality]
+    case .opened, .failed, .closed, .ejections: [SemanticConventions.peerAddress]
+    case .drops: [GRPCLabels.dropCategory]
+    case .resolverUpdates, .resolverFailures: []
+    }
   }
 }

@@ -13,6 +13,8 @@ internal import Synchronization
 /// | metric | kind | counts |
 /// | --- | --- | --- |
 /// | `rpc.client.channel.picks` | counter | calls and further attempts that were given an endpoint |
+/// | `rpc.client.channel.picks.other_zone` | counter | picks that left the client's zone (`ChannelConfiguration.zone`) |
+/// | `rpc.client.channel.drops` | counter | calls that the balancing policy failed on purpose, by `rpc.client.channel.drop.category` |
 /// | `rpc.client.channel.queue.duration` | timer | how long calls waited for an endpoint, if they had to wait |
 /// | `rpc.client.channel.connections.opened` | counter | connections that took calls |
 /// | `rpc.client.channel.connections.failed` | counter | attempts to connect that failed |
@@ -22,7 +24,8 @@ internal import Synchronization
 /// | `rpc.client.channel.resolver.failures` | counter | failures of the resolver |
 ///
 /// Each has the dimension `server.address`, the origin, unless ``includesServer`` is off; with ``includesEndpoints`` those of
-/// endpoints also have `network.peer.address`.
+/// endpoints also have `network.peer.address`. Picks and times in the queue have the dimensions `grpc.lb.backend_service`, the cluster
+/// (gRFC A89), and `grpc.lb.locality`, the endpoint's zone (gRFC A78), where these are known.
 ///
 /// With ``MetricFamilies/grpc`` there are also, or only, gRPC's metrics of connections: `grpc.subchannel.…` of gRFC A94 and
 /// their older names, `grpc.lb.pick_first.…`. They have the dimension `grpc.target`, which is `other` without ``includesServer``;
@@ -33,6 +36,10 @@ public final class ChannelMetrics: ChannelObserver {
     /// Nil if servers are counted together.
     var origin: Origin?
     var endpoint: String?
+    var cluster: String?
+    var zone: String?
+    /// Of calls that were dropped.
+    var category: String?
   }
 
   private struct Instruments {
@@ -88,12 +95,15 @@ public final class ChannelMetrics: ChannelObserver {
     case .stateChanged:
       break
     case .resolved:
-      self.count(.resolverUpdates, origin, nil)
+      self.count(.resolverUpdates, origin)
     case .resolutionFailed:
-      self.count(.resolverFailures, origin, nil)
-    case .picked(let endpoint, let waited):
-      self.count(.picks, origin, endpoint)
-      if let waited { self.timer(.queueDuration, origin, endpoint).record(duration: waited) }
+      self.count(.resolverFailures, origin)
+    case .picked(let endpoint, let waited, let place):
+      self.count(.picks, origin, endpoint, place)
+      if place.isInOtherZone { self.count(.otherZone, origin, endpoint, place) }
+      if let waited { self.timer(.queueDuration, origin, endpoint, place).record(duration: waited) }
+    case .dropped(let category):
+      self.count(.drops, origin, category: category)
     case .connectionOpened(let endpoint):
       self.count(.opened, origin, endpoint)
     case .connectionFailed(let endpoint, _):
@@ -112,7 +122,7 @@ public final class ChannelMetrics: ChannelObserver {
     case .connectionOpened: self.connections(to: origin).didOpen()
     case .connectionFailed: self.connections(to: origin).didFail()
     case .connectionClosed: self.connections(to: origin).didClose()
-    case .stateChanged, .resolved, .resolutionFailed, .picked, .ejected, .returned: break
+    case .stateChanged, .resolved, .resolutionFailed, .picked, .dropped, .ejected, .returned: break
     }
   }
 
@@ -132,8 +142,14 @@ public final class ChannelMetrics: ChannelObserver {
     }
   }
 
-  private func count(_ name: ChannelMetric, _ origin: Origin, _ endpoint: String?) {
-    let key = self.key(name, origin, endpoint)
+  private func count(
+    _ name: ChannelMetric,
+    _ origin: Origin,
+    _ endpoint: String? = nil,
+    _ place: PickPlace = PickPlace(),
+    category: String? = nil
+  ) {
+    let key = self.key(name, origin, endpoint, place, category: category)
     if let known = self.instruments.withLock({ $0.counters[key] }) {
       known.increment()
       return
@@ -148,8 +164,13 @@ public final class ChannelMetrics: ChannelObserver {
     kept.increment()
   }
 
-  private func timer(_ name: ChannelMetric, _ origin: Origin, _ endpoint: String?) -> Timer {
-    let key = self.key(name, origin, endpoint)
+  private func timer(
+    _ name: ChannelMetric,
+    _ origin: Origin,
+    _ endpoint: String,
+    _ place: PickPlace
+  ) -> Timer {
+    let key = self.key(name, origin, endpoint, place)
     if let known = self.instruments.withLock({ $0.timers[key] }) { return known }
     let timer = Timer(
       label: key.label,
@@ -164,21 +185,37 @@ public final class ChannelMetrics: ChannelObserver {
     }
   }
 
-  private func key(_ name: ChannelMetric, _ origin: Origin, _ endpoint: String?) -> Key {
+  private func key(
+    _ name: ChannelMetric,
+    _ origin: Origin,
+    _ endpoint: String?,
+    _ place: PickPlace,
+    category: String? = nil
+  ) -> Key {
     let label = name.name
     let origin = self.includesServer ? origin : nil
-    let key = Key(label: label, origin: origin, endpoint: self.includesEndpoints ? endpoint : nil)
+    let key = Key(
+      label: label,
+      origin: origin,
+      endpoint: self.includesEndpoints ? endpoint : nil,
+      cluster: place.cluster,
+      zone: place.zone,
+      category: category
+    )
     let isNew = self.instruments.withLock { instruments in
       instruments.counters[key] == nil && instruments.timers[key] == nil
         && instruments.counters.count + instruments.timers.count >= Self.maximumKeys
     }
-    return isNew ? Key(label: label, origin: origin, endpoint: nil) : key
+    return isNew ? Key(label: label, origin: origin) : key
   }
 
   private func dimensions(_ key: Key) -> [(String, String)] {
     var dimensions: [(String, String)] = []
     if let origin = key.origin { dimensions.append((SemanticConventions.serverAddress, origin.description)) }
     if let endpoint = key.endpoint { dimensions.append((SemanticConventions.peerAddress, endpoint)) }
+    if let cluster = key.cluster { dimensions.append((GRPCLabels.backendService, cluster)) }
+    if let zone = key.zone { dimensions.append((GRPCLabels.locality, zone)) }
+    if let category = key.category { dimensions.append((GRPCLabels.dropCategory, category)) }
     return dimensions
   }
 }

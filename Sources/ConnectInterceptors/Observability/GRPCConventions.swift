@@ -135,6 +135,12 @@ enum GRPCLabels {
   static let method = "grpc.method"
   static let target = "grpc.target"
   static let status = "grpc.status"
+  /// The zone of the endpoint that a call went to (gRFC A78).
+  static let locality = "grpc.lb.locality"
+  /// The cluster that a call went to (gRFC A89).
+  static let backendService = "grpc.lb.backend_service"
+  /// This library's own: gRPC counts drops in load reports only.
+  static let dropCategory = "rpc.client.channel.drop.category"
   /// Stands for methods and targets that are left out since there would be too many different ones.
   static let other = "other"
 }

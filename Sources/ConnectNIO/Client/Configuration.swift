@@ -12,6 +12,12 @@ extension NIOHTTPClient {
     public var timeouts: Timeouts
     /// TLS for `https` origins; without effect on others.
     public var tls: TLS
+    /// TLS for the servers of clusters, by the cluster's name, in place of ``tls``: trust, accepted names, ``TLS/serverName``, and
+    /// the client's certificate. Nothing is taken over from ``tls``. Clusters without an entry have ``tls``. Empty by default.
+    ///
+    /// A cluster is one of the routes of an origin (`ChannelConfiguration.routing`). Settings that cannot be used fail the calls
+    /// to their cluster alone. Without effect on origins that are not `https`, and on the names of clusters that do not exist.
+    public var tlsOfClusters: [String: TLS]
     /// Windows and limits of HTTP/1.1 connections.
     public var http1: HTTP1
     /// Windows, limits and keepalive of HTTP/2 connections.
@@ -63,6 +69,7 @@ extension NIOHTTPClient {
       limits: Limits = .defaults,
       timeouts: Timeouts = .defaults,
       tls: TLS = .defaults,
+      tlsOfClusters: [String: TLS] = [:],
       http1: HTTP1 = .defaults,
       http2: HTTP2Configuration = HTTP2Configuration(),
       http3: HTTP3Support? = nil,
@@ -76,6 +83,7 @@ extension NIOHTTPClient {
       self.limits = limits
       self.timeouts = timeouts
       self.tls = tls
+      self.tlsOfClusters = tlsOfClusters
       self.http1 = http1
       self.http2 = http2
       self.http3 = http3

@@ -37,7 +37,7 @@ package struct HTTP3Environment: Sendable {
   /// What the servers' certificates have to name.
   package var identity: ReferenceIdentifier
   package var configuration: NIOHTTPClient.Configuration
-  package var tlsContexts: TLSContextProvider
+  package var tls: ClusterTLS
   package var executor: any CallExecutor
   package var eventLoop: any EventLoop
   package var logger: Logger

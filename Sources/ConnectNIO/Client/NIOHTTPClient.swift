@@ -38,7 +38,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
     var origins = WeakTable<Destination, SharedOrigin>()
     var executors: [ObjectIdentifier: EventLoopExecutor] = [:]
     /// One for each version, since what is offered by ALPN is part of a TLS context.
-    var tlsContexts: [Configuration.HTTPVersion: TLSContextProvider] = [:]
+    var tls: [Configuration.HTTPVersion: ClusterTLS] = [:]
   }
 
   private let configuration: Configuration
@@ -81,8 +81,11 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
     self.logger = logger ?? Logger(label: "connect.http", factory: { _ in SwiftLogNoOpLogHandler() })
   }
 
-  /// Whether there is a client certificate.
-  public var authenticatesClient: Bool { self.configuration.tls.clientCertificate != nil }
+  /// Whether there is a client certificate, for all servers or for those of a cluster.
+  public var authenticatesClient: Bool {
+    let clusters = self.configuration.tlsOfClusters.values
+    return self.configuration.tls.clientCertificate != nil || clusters.contains { $0.clientCertificate != nil }
+  }
 
   /// The executors of ``Configuration/eventLoops``, if they are more than one.
   public var executors: [any CallExecutor] { self.lanes }
@@ -147,19 +150,19 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
       // It would need an event loop, which may have ended.
       guard !state.isShutDown else { return nil }
       let executor = state.executors[loopID] ?? EventLoopExecutor(chosenLoop)
-      let tlsContexts = state.tlsContexts[version] ?? self.makeTLSContexts(version)
+      let tls = state.tls[version] ?? self.makeTLS(version)
       let shared = state.origins[destination]
       let channel = self.makeChannel(
         key,
         identity,
         through: proxy,
         on: executor,
-        tlsContexts,
+        tls,
         sharing: shared
       )
       if shared == nil { state.origins[destination] = channel.shared }
       state.executors[loopID] = executor
-      state.tlsContexts[version] = tlsContexts
+      state.tls[version] = tls
       state.channels[key] = channel
       if self.lanes.isEmpty, state.sharedChannels[destination] == nil {
         state.sharedChannels[destination] = channel
@@ -175,7 +178,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
     _ identity: ReferenceIdentifier?,
     through proxy: Proxy?,
     on executor: EventLoopExecutor,
-    _ tlsContexts: TLSContextProvider,
+    _ tls: ClusterTLS,
     sharing shared: SharedOrigin?
   ) -> OriginChannel {
     var configuration = self.configuration
@@ -195,7 +198,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
       version: destination.version,
       route: route,
       configuration: configuration,
-      tlsContexts: tlsContexts,
+      tls: tls,
       executor: executor,
       keepalivePace: .makeBoxSendingValue(1, eventLoop: executor.eventLoop),
       logger: self.logger
@@ -207,7 +210,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
           origin: origin,
           identity: identity,
           configuration: configuration,
-          tlsContexts: tlsContexts,
+          tls: tls,
           executor: executor,
           eventLoop: executor.eventLoop,
           logger: self.logger
@@ -306,9 +309,9 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
     return proxy
   }
 
-  private func makeTLSContexts(_ version: Configuration.HTTPVersion) -> TLSContextProvider {
-    TLSContextProvider(
-      self.configuration.tls,
+  private func makeTLS(_ version: Configuration.HTTPVersion) -> ClusterTLS {
+    ClusterTLS(
+      self.configuration,
       applicationProtocols: version.applicationProtocols,
       logger: self.logger
     )

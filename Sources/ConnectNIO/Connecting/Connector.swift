@@ -22,7 +22,7 @@ struct Connector: ConnectionOpener, Sendable {
   /// Nil for connections without a proxy. Otherwise the addresses are the proxy's.
   let route: ProxyRoute?
   let configuration: NIOHTTPClient.Configuration
-  let tlsContexts: TLSContextProvider
+  let tls: ClusterTLS
   let executor: EventLoopExecutor
   /// The factor by which connections ping more slowly than configured, because their server has asked for that.
   let keepalivePace: NIOLoopBoundBox<Int>
@@ -35,9 +35,10 @@ struct Connector: ConnectionOpener, Sendable {
       self.connect(attempt, tls: nil)
       return
     }
-    self.tlsContexts.context(on: self.eventLoop).assumeIsolated().whenComplete { result in
+    let context = self.tls.context(of: attempt.cluster, on: self.eventLoop)
+    context.assumeIsolated().whenComplete { result in
       do {
-        let identity = try ReferenceIdentifier.ofEndpoint(attempt.serverName, orOrigin: identity)
+        let identity = try self.tls.identity(for: attempt, of: self.origin, standard: identity)
         self.connect(attempt, tls: TLS(context: try result.get(), identity: identity))
       } catch {
         attempt.closed(ConnectError(error, code: .failedPrecondition))

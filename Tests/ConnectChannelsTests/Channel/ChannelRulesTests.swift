@@ -330,7 +330,7 @@ final class ChannelRulesTests: XCTestCase {
 }
 
 /// A call of a `ProtocolClient` through a ``FakeFleet``'s channel.
-private final class RuledCall {
+final class RuledCall {
   private struct Transport: HTTPClientInterface {
     let channel: OriginChannel
 
