@@ -102,13 +102,14 @@ final class Call: Cancellable, @unchecked Sendable {
   private func begin(asFarAsKnownBy rules: ServiceRules) {
     let start = self.executor.now
     let (info, isPatient) = (self.plan.info, self.plan.waitsForReady)
-    if case .known(let found) = rules.rules(for: info, isPatient: isPatient) {
-      self.begin(by: found, since: start)
+    let headers = self.plan.headers
+    if let found = rules.rules(for: info, headers, isPatient: isPatient) {
+      self.begin(asFoundIn: found, since: start)
       return
     }
-    let (wait, count) = rules.wait(for: info, isPatient: isPatient) { found in
+    let (wait, count) = rules.wait(for: info, headers, isPatient: isPatient) { found in
       self.timers.ruleWait = nil
-      if !self.isOver { self.begin(by: found, since: start) }
+      if !self.isOver { self.begin(asFoundIn: found, since: start) }
     }
     self.timers.ruleWait = wait
     guard self.startDeadline() else { return }
@@ -117,12 +118,21 @@ final class Call: Cancellable, @unchecked Sendable {
     }
   }
 
+  private func begin(asFoundIn found: CallRules, since start: Duration) {
+    switch found {
+    case .method(let rules): self.begin(by: rules, since: start)
+    case .route(let rules, let destination): self.begin(by: rules, to: destination, since: start)
+    case .refused(let error): self.terminate(with: error)
+    }
+  }
+
   /// - Parameters:
-  ///   - rules: The service's rules for the method; nil if there are none.
+  ///   - rules: The service's rules for the call; nil if there are none.
+  ///   - destination: Where the call's route leads; nil if no route has chosen.
   ///   - start: When the call began to look for its rules.
-  private func begin(by rules: MethodRules?, since start: Duration) {
+  private func begin(by rules: MethodRules?, to destination: CallDestination? = nil, since start: Duration) {
     if let rules {
-      self.attempts.plan = self.plan.following(rules, since: start)
+      self.attempts.plan = self.plan.following(rules, to: destination, since: start)
       self.plan.environment.ruleWarnings.check(rules, self.plan, self.hooks)
     }
     guard self.startDeadline() else { return }

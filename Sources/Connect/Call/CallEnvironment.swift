@@ -166,7 +166,7 @@ final class CallEnvironment: Sendable {
     context: CallContext,
     timeout: Duration?,
     retryRules: RetryRules?,
-    authority: CallAuthority?
+    authority: CallDestination?
   ) -> RequestHead {
     RequestHead(
       url: RequestURL(

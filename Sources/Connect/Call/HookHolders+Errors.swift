@@ -12,7 +12,8 @@ extension HookHolders {
   /// The error of a call whose deadline has passed. It names the interceptor that holds the call up.
   static func deadlineExceeded(_ call: Call) -> ConnectError {
     let plan = call.attempts.plan
-    let source = plan.rules?.timeout == nil ? "" : " (the timeout of the service config)"
+    let rules = plan.rules
+    let source = rules?.timeout == nil ? "" : " (the timeout of the \(rules?.method.timeoutSource ?? "service"))"
     let holder = HookHolders(in: call.pipeline).blocking.map { "; \($0) and has not passed it on" } ?? ""
     return ConnectError(
       code: .deadlineExceeded,

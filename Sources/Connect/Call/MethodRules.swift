@@ -14,6 +14,8 @@ package final class MethodRules: Sendable {
   package let retry: RetryRules?
   /// Where the program gives no policy.
   package let hedging: HedgingPolicy?
+  /// Who has set the timeout, for messages: `service config`, or `route`.
+  package let timeoutSource: String
 
   package init(
     timeout: Duration? = nil,
@@ -21,7 +23,8 @@ package final class MethodRules: Sendable {
     maximumRequestMessageSize: Int? = nil,
     maximumResponseMessageSize: Int? = nil,
     retry: RetryRules? = nil,
-    hedging: HedgingPolicy? = nil
+    hedging: HedgingPolicy? = nil,
+    timeoutSource: String = "service config"
   ) {
     self.timeout = timeout.map { max($0.clamped, .zero) }
     self.waitForReady = waitForReady
@@ -29,6 +32,7 @@ package final class MethodRules: Sendable {
     self.maximumResponseMessageSize = maximumResponseMessageSize
     self.retry = retry
     self.hedging = hedging
+    self.timeoutSource = timeoutSource
   }
 }
 
@@ -38,10 +42,13 @@ final class FollowedRules: Sendable {
   /// The deadline that the rules set, on the executor's clock; nil if they set none, or the call's own deadline is
   /// earlier.
   let deadline: Duration?
+  /// Where the call's route leads; nil if no route has chosen.
+  let destination: CallDestination?
 
-  init(_ method: MethodRules, deadline: Duration?) {
+  init(_ method: MethodRules, deadline: Duration?, destination: CallDestination? = nil) {
     self.method = method
     self.deadline = deadline
+    self.destination = destination
   }
 
   /// The timeout of the rules; nil unless it sets the call's deadline.

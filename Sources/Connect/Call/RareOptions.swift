@@ -3,7 +3,7 @@ final class RareOptions: Sendable {
   struct Values: Sendable {
     var hedging: HedgingPolicy?
     var format: MethodFormat?
-    var authority: CallAuthority?
+    var authority: CallDestination?
     var arrangement: (@Sendable ([any Interceptor]) -> [any Interceptor])?
   }
 

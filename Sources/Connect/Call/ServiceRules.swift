@@ -16,12 +16,8 @@ package protocol RuledEndpoint: HTTPEndpoint {
 /// `Sendable`.
 package final class ServiceRules: Sendable {
   package typealias LookUp = @Sendable (MethodInfo) -> MethodRules?
-
-  enum Answer {
-    case known(MethodRules?)
-    /// The call has to wait for them.
-    case expected
-  }
+  /// Finds what gives rules to each call of a method.
+  package typealias RouteLookUp = @Sendable (MethodInfo) -> any CallRouter
 
   /// A call's wait for its rules.
   struct Wait {
@@ -35,15 +31,24 @@ package final class ServiceRules: Sendable {
 
   private struct Waiter {
     let method: MethodInfo
+    let headers: Headers
     let isPatient: Bool
-    let goOn: @Sendable (MethodRules?) -> Void
+    let goOn: @Sendable (CallRules) -> Void
+  }
+
+  /// What the rules say of a method.
+  private enum Found {
+    /// The same for all calls.
+    case method(MethodRules?)
+    /// Each call is asked for.
+    case router(any CallRouter)
   }
 
   private struct State {
     /// Nil if there are no rules.
-    var lookUp: LookUp?
+    var lookUp: (@Sendable (MethodInfo) -> Found)?
     /// The looked-up rules, by path.
-    var found: [String: MethodRules?] = [:]
+    var found: [String: Found] = [:]
     var isExpected = false
     /// Whether the last update has failed. Calls that are not patient then go on without it.
     var hasFailed = false
@@ -72,12 +77,30 @@ package final class ServiceRules: Sendable {
   ///
   /// - Parameter lookUp: Nil for no rules. Asked once for each method.
   package func update(_ lookUp: LookUp?) {
+    guard let lookUp else {
+      self.replace(with: nil)
+      return
+    }
+    self.replace { .method(lookUp($0)) }
+  }
+
+  /// From now on each call gets its rules by itself. Calls that wait go on with them.
+  ///
+  /// - Parameter lookUp: Asked once for each method.
+  package func update(routing lookUp: @escaping RouteLookUp) {
+    self.replace { .router(lookUp($0)) }
+  }
+
+  private func replace(with lookUp: (@Sendable (MethodInfo) -> Found)?) {
+    // Released outside of the mutex: the last reference to a cluster calls out.
+    let before = self.state.withLock { ($0.lookUp, $0.found) }
     self.goOn { state in
       state.lookUp = lookUp
       state.found = [:]
       state.isExpected = false
       return state.takeWaiting()
     }
+    _ = before
   }
 
   /// The rules may have changed: calls wait until the endpoint says so.
@@ -114,7 +137,7 @@ package final class ServiceRules: Sendable {
       return (waiting, state.isExpected || state.lookUp != nil)
     }
     self.inUse.store(areInUse, ordering: .relaxed)
-    for waiter in waiting { waiter.goOn(self.find(waiter.method)) }
+    for waiter in waiting { waiter.goOn(self.find(waiter.method, waiter.headers)) }
   }
 
   // MARK: For calls
@@ -122,34 +145,54 @@ package final class ServiceRules: Sendable {
   /// Whether there are rules, or may be some.
   var areInUse: Bool { self.inUse.load(ordering: .relaxed) }
 
-  /// - Parameter isPatient: Whether the call waits for a server that can be reached.
-  func rules(for method: MethodInfo, isPatient: Bool) -> Answer {
+  /// What holds for a call; nil if the call has to wait for it.
+  ///
+  /// - Parameters:
+  ///   - headers: Those that the caller sends.
+  ///   - isPatient: Whether the call waits for a server that can be reached.
+  func rules(for method: MethodInfo, _ headers: Headers, isPatient: Bool) -> CallRules? {
     let isExpected = self.state.withLock { $0.isExpected && (isPatient || !$0.hasFailed) }
-    return isExpected ? .expected : .known(self.find(method))
+    return isExpected ? nil : self.find(method, headers)
   }
+
+  /// What holds for a request that has no rules yet, as far as that is known.
+  package func rules(for method: MethodInfo, _ headers: Headers) -> CallRules { self.find(method, headers) }
 
   /// Lets a call wait.
   ///
   /// - Parameter goOn: Called with the rules once they are known, unless the wait is cancelled.
   func wait(
     for method: MethodInfo,
+    _ headers: Headers,
     isPatient: Bool,
-    _ goOn: @escaping @Sendable (MethodRules?) -> Void
+    _ goOn: @escaping @Sendable (CallRules) -> Void
   ) -> (Wait, count: Int) {
     self.state.withLock { state in
       state.lastNumber += 1
-      state.waiting[state.lastNumber] = Waiter(method: method, isPatient: isPatient, goOn: goOn)
+      state.waiting[state.lastNumber] = Waiter(
+        method: method,
+        headers: headers,
+        isPatient: isPatient,
+        goOn: goOn
+      )
       return (Wait(rules: self, number: state.lastNumber), state.waiting.count)
     }
   }
 
-  private func find(_ method: MethodInfo) -> MethodRules? {
+  private func find(_ method: MethodInfo, _ headers: Headers) -> CallRules {
+    switch self.find(method) {
+    case .method(let rules): .method(rules)
+    case .router(let router): router.rules(forHeaders: headers)
+    }
+  }
+
+  private func find(_ method: MethodInfo) -> Found {
     let (found, lookUp) = self.state.withLock { ($0.found[method.path], $0.lookUp) }
     if let found { return found }
-    let rules = lookUp?(method)
+    let rules = lookUp?(method) ?? .method(nil)
     self.state.withLock { state in
       if state.found.count >= Self.maximumFound { state.found.removeAll() }
-      state.found[method.path] = .some(rules)
+      state.found[method.path] = rules
     }
     return rules
   }

@@ -47,8 +47,8 @@ public struct CallOptions: Sendable {
   /// (gRPC's proposal A81). Without TLS, and where certificates or their names are not verified, nothing is checked. Other
   /// text than a host and a port fails the call with `invalid_argument`.
   public var authority: String? {
-    get { self.rare?.values.authority?.text }
-    set { self.change { $0.authority = CallAuthority(newValue) } }
+    get { self.rare?.values.authority?.authority }
+    set { self.change { $0.authority = CallDestination(newValue) } }
   }
   /// Values for interceptors, not sent.
   public var context: CallContext
@@ -89,7 +89,7 @@ public struct CallOptions: Sendable {
     guard hedging != nil || authority != nil else { return }
     self.change {
       $0.hedging = hedging
-      $0.authority = CallAuthority(authority)
+      $0.authority = CallDestination(authority)
     }
   }
 }

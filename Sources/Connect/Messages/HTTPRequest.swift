@@ -28,7 +28,7 @@ public struct HTTPRequest<Message: Sendable>: Sendable {
   /// like ``context``. A copy of that request does not: with nil there, the call goes without the authority.
   public var authority: String? {
     get { self.head.authority }
-    set { self.uniqueHead.callAuthority = CallAuthority(newValue) }
+    set { self.uniqueHead.callAuthority = CallDestination(newValue) }
   }
 
   /// The type of the body, for example `application/proto` or `application/connect+json`.
@@ -229,9 +229,9 @@ package final class RequestHead: @unchecked Sendable {
   fileprivate(set) var method: MethodInfo?
   fileprivate(set) var clientIdentity: UInt64?
   fileprivate(set) var retryRules: RetryRules?
-  fileprivate(set) var callAuthority: CallAuthority?
+  fileprivate(set) var callAuthority: CallDestination?
 
-  var authority: String? { self.callAuthority?.text }
+  var authority: String? { self.callAuthority?.authority }
 
   /// The properties that belong to the call. A newly created request inherits them from the request that the interceptor
   /// received.
@@ -243,7 +243,7 @@ package final class RequestHead: @unchecked Sendable {
     var method: MethodInfo?
     var clientIdentity: UInt64?
     var retryRules: RetryRules?
-    var authority: CallAuthority?
+    var authority: CallDestination?
   }
 
   var callPart: CallPart {
@@ -305,7 +305,7 @@ package final class RequestHead: @unchecked Sendable {
     method: MethodInfo? = nil,
     clientIdentity: UInt64? = nil,
     retryRules: RetryRules? = nil,
-    authority: CallAuthority? = nil
+    authority: CallDestination? = nil
   ) {
     self.url = url
     self.contentType = contentType

@@ -22,7 +22,7 @@ package enum HeaderRules {
     knowing contentType: String? = nil
   ) throws(ConnectError) {
     try self.check(path: request.url.path, query: request.url.query)
-    if let authority = request.callAuthority { _ = try Authority(ofCall: authority.text) }
+    if let authority = request.authority { _ = try Authority(ofCall: authority) }
     if request.contentType != contentType { try self.check(contentType: request.contentType) }
     try self.check(request.headers, trailers: request.trailers, for: wireProtocol)
   }

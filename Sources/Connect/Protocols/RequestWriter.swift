@@ -151,7 +151,7 @@ final class RequestWriter: Sendable {
       body: body
     )
     if let context = request.context, !context.isEmpty { post.context = context }
-    if let authority = request.callAuthority { post.callAuthority = authority }
+    if let authority = request.callAuthority { post.destination = authority }
     return post
   }
 
@@ -169,7 +169,7 @@ final class RequestWriter: Sendable {
       body: .complete(ByteBuffer())
     )
     if let context = request.context { get.context = context }
-    if let authority = request.callAuthority { get.callAuthority = authority }
+    if let authority = request.callAuthority { get.destination = authority }
     return get
   }
 

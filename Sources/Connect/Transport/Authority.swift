@@ -94,14 +94,3 @@ package struct Authority: Sendable, Hashable {
     !text.utf8.contains(UInt8(ascii: "%")) && (try? SocketAddress(ipAddress: text, port: 0)) != nil
   }
 }
-
-/// An authority that a call asks for. Requests hold it apart from themselves, since few calls have one: for others it is one
-/// empty word.
-package final class CallAuthority: Sendable {
-  package let text: String
-
-  package init?(_ text: String?) {
-    guard let text else { return nil }
-    self.text = text
-  }
-}

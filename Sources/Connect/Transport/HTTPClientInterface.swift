@@ -107,10 +107,11 @@ public struct HTTPStreamRequest: Sendable {
   /// the default, for the origin's (``Origin/authority``). A transport with TLS fails a stream whose authority the
   /// server's certificate does not name, with `unavailable`.
   public var authority: String? {
-    get { self.callAuthority?.text }
-    set { self.callAuthority = CallAuthority(newValue) }
+    get { self.destination?.authority }
+    set { self.setAuthority(newValue) }
   }
-  package var callAuthority: CallAuthority?
+  /// The authority and the cluster of the call; nil for calls without both.
+  package var destination: CallDestination?
   /// The values that the call carries, which are not sent. For transports in the same process as their server.
   package var context = CallContext()
 

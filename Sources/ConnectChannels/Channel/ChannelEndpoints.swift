@@ -56,7 +56,7 @@ final class ChannelEndpoints {
       path: request.path,
       headers: RequestHeaders(headers: request.headers),
       seed: seed,
-      hash: request.context[RoutingHash.self]
+      hash: request.destination?.hash ?? request.context[RoutingHash.self]
     )
     switch picker.pick(context) {
     case .endpoint(let id, let other, let additions):
@@ -82,7 +82,7 @@ final class ChannelEndpoints {
     var error = ConnectError(
       code: .unavailable,
       message: "the call was dropped and not sent: the balancing policy \(self.policy.name) for "
-        + "\(self.environment.target) drops calls of the category '\(category)'; try again later, and with fewer calls"
+        + "\(self.environment.place) drops calls of the category '\(category)'; try again later, and with fewer calls"
     )
     error.isFinal = true
     error.isUnsent = true
@@ -99,7 +99,7 @@ final class ChannelEndpoints {
     }
     var error = ConnectError(
       code: .unavailable,
-      message: "cannot reach \(self.environment.target): \(reason)"
+      message: "cannot reach \(self.environment.place): \(reason)"
     )
     if causes.contains(where: { $0?.isVersionMismatch == true }) { error.unnamed = .version }
     error.isFinal = !causes.isEmpty && causes.allSatisfy { $0?.isFinal == true }
@@ -112,6 +112,12 @@ final class ChannelEndpoints {
   func connect() {
     self.wantsConnection = true
     self.needsUpdate()
+  }
+
+  /// Whether a connection is wanted without a call, which is then someone else's business.
+  func takeWish() -> Bool {
+    defer { self.wantsConnection = false }
+    return self.wantsConnection
   }
 
   /// A new call waits: endpoints that wait for a backoff without a call connect at once.
@@ -145,7 +151,8 @@ final class ChannelEndpoints {
     self.picker = decision.picker
     self.parts = decision.parts
     let result = (decision.picker as? ConstantPicker)?.result
-    if case .endpoint(let id, nil, nil) = result {
+    // While there are clusters, each call is asked where it goes.
+    if case .endpoint(let id, nil, nil) = result, channel.clusters == nil {
       self.single = self.subchannels[id]
     } else {
       self.single = nil
@@ -282,7 +289,7 @@ private struct RequestHeaders: PickHeaders {
 
 extension HTTPStreamRequest {
   /// The target without the query that a GET has.
-  fileprivate var path: String {
+  var path: String {
     guard let query = self.target.utf8.firstIndex(of: UInt8(ascii: "?")) else { return self.target }
     return String(self.target[..<query])
   }

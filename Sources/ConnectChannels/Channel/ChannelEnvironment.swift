@@ -53,6 +53,14 @@ package struct ChannelEnvironment {
 }
 
 extension ChannelEnvironment {
+  /// The origin, and the cluster if there is one, for messages.
+  var place: String {
+    self.cluster.map { "the cluster \"\($0)\" of \(self.origin)" } ?? self.origin.description
+  }
+
+  /// Whether the program gives routes, and no resolver that could bring others.
+  var hasFixedRoutes: Bool { self.configuration.routing != nil && self.configuration.resolver == nil }
+
   /// The configured backoff between attempts to connect.
   var backoff: ConnectionBackoff.Configuration {
     let backoff = self.configuration.backoff
@@ -63,11 +71,6 @@ extension ChannelEnvironment {
       jitter: backoff.jitter,
       minimumAttempt: self.connectTimeout
     )
-  }
-
-  /// What the channel leads to, for errors.
-  var target: String {
-    self.cluster.map { "cluster '\($0)' of \(self.origin)" } ?? self.origin.description
   }
 
   func report(_ event: @autoclosure () -> ChannelEvent) {

@@ -38,9 +38,15 @@ final class ChannelResolution {
     self.number += 1
     let (number, executor) = (self.number, self.environment.executor)
     let here = Confined(Weak(self), to: executor)
-    self.watch = self.environment.shared.resolver.watch(self.environment.origin, on: executor) { answer in
+    let report: @Sendable (Result<ResolverUpdate, ConnectError>) -> Void = { answer in
       // Later, so that a resolver may answer at once.
       executor.execute { here.value.object?.answered(answer, by: number) }
+    }
+    if self.environment.hasFixedRoutes {
+      self.watch = ClosureWatch()
+      report(.success(ResolverUpdate(endpoints: [])))
+    } else {
+      self.watch = self.environment.shared.resolver.watch(self.environment.origin, on: executor, report)
     }
     // Runs after an immediate answer of the resolver, which needs no timer.
     executor.execute { here.value.object?.limit(number) }
@@ -67,8 +73,9 @@ final class ChannelResolution {
     switch answer {
     case .success(let update):
       self.updateCount += 1
-      self.environment.report(.resolved(endpoints: update.endpoints.count))
-      self.lastGood = update
+      if self.environment.cluster == nil {
+        self.environment.report(.resolved(endpoints: update.endpointCount))
+      }
       self.error = nil
       self.apply(update)
     case .failure(let error):
@@ -85,13 +92,29 @@ final class ChannelResolution {
     self.timer.take()?.cancel()
     guard let channel = self.channel else { return }
     channel.rules.apply(update.serviceConfig)
-    channel.endpoints.apply(update.endpoints, of: channel)
-    // Last, since waiting calls go on here.
-    channel.rules.publish()
+    switch channel.rules.way(update.routing) {
+    case .endpoints:
+      self.lastGood = update
+      channel.clusters?.leaveRoutes()
+      channel.endpoints.apply(update.endpoints, of: channel)
+      // Last, since waiting calls go on here.
+      channel.rules.publish()
+      channel.clustersDidChange()
+    case .routes(let routing):
+      self.lastGood = update
+      self.lastGood?.routing = routing
+      channel.rules.publish(channel.apply(routing))
+      channel.routeWaiting()
+    case .asBefore where channel.hasTargets:
+      channel.rules.publish()
+    case .asBefore(let error):
+      if error.code == .failedPrecondition { channel.rules.refuse(error) }
+      self.failed(error)
+    }
   }
 
   private func limit(_ number: Int) {
-    guard number == self.number, self.channel?.endpoints.areKnown == false else { return }
+    guard number == self.number, self.channel?.hasTargets == false else { return }
     self.timer = self.environment.executor.schedule(after: self.environment.connectTimeout, with: self) {
       $0.timedOut(number)
     }
@@ -110,7 +133,11 @@ final class ChannelResolution {
 
   /// Keeps the last good answer. Without one, calls fail.
   private func failed(_ error: ConnectError) {
-    guard let channel = self.channel, !channel.endpoints.areKnown else { return }
+    guard let channel = self.channel, !channel.hasTargets else { return }
+    if self.lastGood == nil, self.environment.configuration.routing != nil, error.code != .failedPrecondition {
+      self.apply(ResolverUpdate(endpoints: []))
+      return
+    }
     if let lastGood = self.lastGood {
       self.apply(lastGood)
       return
@@ -122,5 +149,13 @@ final class ChannelResolution {
     }
     channel.serviceRules.updateFailed()
     channel.waitingDidChange()
+  }
+}
+
+extension ResolverUpdate {
+  /// How many endpoints the answer has, also in clusters.
+  fileprivate var endpointCount: Int {
+    guard let routing = self.routing else { return self.endpoints.count }
+    return routing.clusters.values.reduce(0) { $0 + $1.endpoints.count }
   }
 }

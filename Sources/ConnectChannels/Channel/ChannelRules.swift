@@ -14,6 +14,12 @@ final class ChannelRules {
   private(set) var throttle: RetryBudget?
   /// The last service config that could not be used.
   private var refused: String?
+  /// What the channel above has its cluster follow; nil for the channel of an origin.
+  private var policyOfCluster: BalancingPolicy?
+  /// The last routes that could be used; nil if calls go to the endpoints of the origin.
+  private(set) var routing: Routing?
+  /// The last routes that could not be used.
+  private var refusedRouting: Routing?
 
   init(in environment: ChannelEnvironment) {
     self.environment = environment
@@ -24,11 +30,17 @@ final class ChannelRules {
 
   /// Has calls wait for the resolver's next answer, if that may have other rules.
   func expectUpdate() {
-    if self.environment.shared.resolver.mayBringServiceConfig { self.serviceRules.expectUpdate() }
+    // Nobody asks the channel of a cluster.
+    guard self.environment.cluster == nil else { return }
+    if self.environment.shared.resolver.mayBringServiceConfig || self.environment.configuration.routing != nil {
+      self.serviceRules.expectUpdate()
+    }
   }
 
   /// Takes over the service config of a resolver's answer. One that is invalid keeps the last good one.
   func apply(_ json: String?) {
+    guard self.policyOfCluster == nil else { return }
+    defer { self.throttle = self.environment.shared.throttle(self.config?.retryThrottling) }
     guard let json else {
       self.config = self.environment.configuration.serviceConfig
       return
@@ -45,8 +57,63 @@ final class ChannelRules {
     }
   }
 
+  /// The channel of a cluster follows these rules of the channel above.
+  func follow(_ config: ServiceConfig?, _ policy: BalancingPolicy) {
+    self.config = config
+    self.policyOfCluster = policy
+  }
+
+  /// Where calls go by a resolver's answer.
+  enum Way {
+    /// To the endpoints of the answer.
+    case endpoints
+    case routes(Routing)
+    /// Where they went before: the answer's routes cannot be used.
+    case asBefore(ConnectError)
+  }
+
+  /// Takes over the routes of a resolver's answer, or those of the program. Routes that cannot be used keep the last good ones.
+  func way(_ found: Routing?) -> Way {
+    guard let routing = found ?? self.environment.configuration.routing else {
+      self.routing = nil
+      return .endpoints
+    }
+    guard let problem = routing.problem else {
+      self.routing = routing
+      return .routes(routing)
+    }
+    let error = self.unusable(problem, isFound: found != nil)
+    if routing != self.refusedRouting {
+      self.refusedRouting = routing
+      self.environment.logger.warning(
+        "routes cannot be used; those before stay, if there are any",
+        metadata: ["origin": "\(self.environment.origin)", "error": "\(error)"]
+      )
+    }
+    return self.routing.map { .routes($0) } ?? .asBefore(error)
+  }
+
+  private func unusable(_ problem: String, isFound: Bool) -> ConnectError {
+    let source = isFound ? "that the resolver has found" : "of ChannelConfiguration.routing"
+    return ConnectError(
+      code: isFound ? .unavailable : .failedPrecondition,
+      message: "the routes of \(self.environment.origin) \(source) cannot be used: \(problem)"
+    )
+  }
+
+  /// Calls are routed from now on.
+  func publish(_ routes: RouteTable) {
+    self.serviceRules.update(routing: { routes.router(for: $0) })
+  }
+
+  /// No call can be made until there are other routes.
+  func refuse(_ error: ConnectError) {
+    self.serviceRules.update(routing: { _ in MethodRouter(refusing: error) })
+  }
+
   /// Calls follow the current service config from now on.
   func publish() {
+    guard self.policyOfCluster == nil else { return }
     let config = self.config ?? ServiceConfig()
     self.throttle = self.environment.shared.throttle(config.retryThrottling)
     guard !config.methods.isEmpty else {
@@ -59,7 +126,7 @@ final class ChannelRules {
   }
 
   var policy: BalancingPolicy {
-    self.environment.configuration.balancing ?? self.config?.loadBalancing ?? .pickFirst
+    self.policyOfCluster ?? self.environment.configuration.balancing ?? self.config?.loadBalancing ?? .pickFirst
   }
 
   var healthCheckedService: String? {

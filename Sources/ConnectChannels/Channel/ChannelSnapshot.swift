@@ -81,6 +81,10 @@ extension ChannelSnapshot: CustomStringConvertible {
       if let error = endpoint.lastError { line += "; last error: \(error)" }
       lines.append(line)
     }
+    for cluster in self.clusters {
+      let text = cluster.snapshot.description.split(separator: "\n").joined(separator: "\n  ")
+      lines.append("  cluster \(cluster.name) of \(text)")
+    }
     return lines.joined(separator: "\n")
   }
 }
@@ -94,7 +98,7 @@ extension ChannelSnapshot {
       state: channel.connectivity,
       policy: channel.endpoints.policy.name,
       parts: channel.endpoints.parts,
-      clusters: [],
+      clusters: channel.clusters?.snapshots ?? [],
       waitingCalls: channel.serviceRules.waitingCount + channel.waiting.count + subchannels.waitingCount,
       endpoints: subchannels.list.map(\.snapshot),
       resolverUpdates: channel.resolution.updateCount,

@@ -19,11 +19,13 @@ package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
   package let origin: Origin
   package let executor: any CallExecutor
   package let maximumHeaderListSize: Int
-  private let environment: ChannelEnvironment
+  let environment: ChannelEnvironment
   let resolution: ChannelResolution
   let rules: ChannelRules
   let endpoints: ChannelEndpoints
   let waiting: WaitingCalls
+  /// Nil without routes, once no call of earlier routes is left.
+  var clusters: ChannelClusters?
   private let published = Mutex(ChannelStates())
   private var idleTimer: (any CallTimer)?
   /// Set when the channel leaves idleness. `init` does not ask the executor, which may be user code, for the time: transports
@@ -32,9 +34,13 @@ package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
   private(set) var isClosingWhenIdle = false
   private(set) var isShutDown = false
   private var isFinished = false
+  /// Whether the time to shut down is over.
+  private var isForced = false
   private var onFinish: [@Sendable () -> Void] = []
   /// Called when the channel becomes idle, after a long time without calls.
   private let onIdle: @Sendable (OriginChannel) -> Void
+  /// Called when the state has changed, on the executor. For the channel above the one of a cluster.
+  var onStateChange: (() -> Void)?
 
   package init(
     _ environment: ChannelEnvironment,
@@ -77,6 +83,7 @@ package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
   }
 
   private func startSlowly(_ request: HTTPStreamRequest, _ handler: any HTTPStreamHandler) -> any HTTPStream {
+    if self.clusters != nil, let stream = self.startRouted(request, handler) { return stream }
     let seed = self.endpoints.random.next()
     let choice =
       self.isShutDown ? .fail(.clientShutDown) : self.endpoints.pick(request, seed: seed, isNew: true)
@@ -127,6 +134,16 @@ package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
     return nil
   }
 
+  /// Goes on with a call that waited elsewhere.
+  func take(_ stream: WaitingStream) {
+    let choice =
+      self.isShutDown
+      ? .fail(.clientShutDown)
+      : self.endpoints.pick(stream.request, seed: stream.seed, isNew: !stream.wasTakenBack)
+    self.exitIdle()
+    if let error = self.put(stream, choice) { stream.fail(error) }
+  }
+
   /// Picks again for the calls that wait.
   func placeWaiting() {
     self.waiting.forEach { stream in
@@ -171,8 +188,10 @@ package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
       metadata: ["origin": "\(self.origin)", "endpoints": "\(self.endpoints.subchannels.list.count)"]
     )
     let listeners = self.published.withLock { $0.publish(state) }
-    self.environment.report(.stateChanged(state))
+    // Observers hear of the origin's state, which those of its clusters make up.
+    if self.environment.cluster == nil { self.environment.report(.stateChanged(state)) }
     for listener in listeners { listener.finish() }
+    self.onStateChange?()
   }
 
   /// What the channel does now. May be called from any thread.
@@ -189,7 +208,7 @@ package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
     self.executor.execute {
       guard !self.isShutDown else { return }
       self.exitIdle()
-      self.endpoints.connect()
+      if let clusters = self.clusters, clusters.areRouted { clusters.connect() } else { self.endpoints.connect() }
     }
   }
 
@@ -214,10 +233,13 @@ package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
   private func checkIdle() {
     let timeout = max(self.environment.configuration.idleTimeout.clamped, .milliseconds(1))
     let subchannels = self.endpoints.subchannels
-    if !self.waiting.isEmpty || self.serviceRules.waitingCount > 0 || subchannels.haveCalls {
+    if !self.waiting.isEmpty || self.serviceRules.waitingCount > 0 || subchannels.haveCalls
+      || self.clusters?.haveCalls == true
+    {
       self.lastUse = self.executor.now
     }
-    let lastUse = subchannels.list.reduce(self.lastUse) { max($0, $1.pool.lastUse) }
+    let ownUse = subchannels.list.reduce(self.lastUse) { max($0, $1.pool.lastUse) }
+    let lastUse = max(ownUse, self.clusters?.lastUse ?? .zero)
     let remaining = timeout - (self.executor.now - lastUse)
     if remaining > .zero {
       self.scheduleIdleCheck(after: remaining)
@@ -227,8 +249,9 @@ package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
   }
 
   /// Forgets the endpoints and closes their connections. The next call looks for them again.
-  private func enterIdle() {
+  func enterIdle() {
     self.stop()
+    self.clusters?.enterIdle()
     if !self.isShutDown { self.rules.expectUpdate() }
     self.publish(.idle)
     self.onIdle(self)
@@ -246,6 +269,7 @@ package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
   package func closeWhenIdle() {
     self.executor.execute {
       self.isClosingWhenIdle = true
+      self.clusters?.closeWhenIdle()
       for listener in self.published.withLock({ $0.takeListeners() }) { listener.finish() }
       for subchannel in self.endpoints.subchannels.list { subchannel.pool.update { $0.closeWhenIdle() } }
     }
@@ -254,8 +278,10 @@ package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
   /// Lets calls finish, and after `limit` fails those that are left. May be called from any thread, and again with
   /// another limit; the earliest end counts.
   ///
-  /// - Parameter done: Called once nothing is left.
-  package func shutDown(within limit: Duration, _ done: @escaping @Sendable () -> Void) {
+  /// - Parameters:
+  ///   - limit: Nil for no limit.
+  ///   - done: Called once nothing is left.
+  package func shutDown(within limit: Duration?, _ done: @escaping @Sendable () -> Void) {
     self.executor.execute {
       if self.isFinished {
         done()
@@ -265,7 +291,9 @@ package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
       // Calls that wait for rules then wait for a connection, and may finish.
       self.serviceRules.stopExpecting()
       self.isShutDown = true
+      if let clusters = self.clusters { clusters.shutDown(within: limit) }
       self.waitingDidChange()
+      guard let limit else { return }
       _ = self.executor.schedule(after: limit.clamped, with: self) { $0.forceShutDown() }
     }
   }
@@ -273,7 +301,7 @@ package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
   /// While shutting down: once no call waits, everything is closed.
   func waitingDidChange() {
     guard self.isShutDown, !self.isFinished, self.waiting.isEmpty,
-      self.endpoints.subchannels.waitingCount == 0
+      self.endpoints.subchannels.waitingCount == 0, self.isForced || self.clusters?.isFinished ?? true
     else { return }
     self.stop()
     self.publish(.shutdown)
@@ -289,6 +317,7 @@ package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
     var waiting = self.waiting.takeAll()
     for subchannel in self.endpoints.subchannels.list { waiting += subchannel.pool.state.takeWaiting() }
     for stream in waiting { stream.fail(error) }
+    self.isForced = true
     // Retires all subchannels.
     self.waitingDidChange()
     for subchannel in Array(self.endpoints.subchannels.retired.values) {
@@ -298,7 +327,7 @@ package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
 
   func finishIfNothingIsLeft() {
     guard self.isShutDown, self.connectivity == .shutdown, self.endpoints.subchannels.retired.isEmpty,
-      !self.isFinished
+      !self.isFinished, self.clusters?.isFinished ?? true
     else { return }
     self.isFinished = true
     let callbacks = self.onFinish

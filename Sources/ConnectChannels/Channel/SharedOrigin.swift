@@ -8,6 +8,8 @@ package final class SharedOrigin: Sendable {
   let outliers: SharedOutliers
   /// For choices that all of them should make alike, such as a random subset.
   let seed: UInt64
+  /// Of clusters, by name: of those that have channels.
+  private let outliersOfClusters = Mutex<[String: Weak<SharedOutliers>]>([:])
   /// Channels keep the budgets of the service configs that they follow.
   private let throttles = Mutex<[(settings: ServiceConfig.RetryThrottling, budget: Weak<RetryBudget>)]>([])
 
@@ -16,6 +18,26 @@ package final class SharedOrigin: Sendable {
     self.seed = seed
     self.resolver = SharedResolver(resolver)
     self.outliers = SharedOutliers(on: executor, seed: seed)
+  }
+
+  private init(_ resolver: any NameResolver, _ outliers: SharedOutliers, seed: UInt64) {
+    self.seed = seed
+    self.resolver = SharedResolver(resolver)
+    self.outliers = outliers
+  }
+
+  /// What the channels to a cluster of the origin share: the judgement of endpoints that fail.
+  ///
+  /// - Parameter resolver: Of one channel, which follows the routes of its own executor.
+  func ofCluster(_ name: String, _ resolver: any NameResolver, on executor: any CallExecutor) -> SharedOrigin {
+    let outliers = self.outliersOfClusters.withLock { all in
+      all = all.filter { $0.value.object != nil }
+      if let known = all[name]?.object { return known }
+      let outliers = SharedOutliers(on: executor, seed: self.seed)
+      all[name] = Weak(outliers)
+      return outliers
+    }
+    return SharedOrigin(resolver, outliers, seed: self.seed)
   }
 
   /// The budget of the service config's retries, the same for all channels whose service config has the same numbers.

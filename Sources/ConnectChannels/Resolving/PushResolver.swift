@@ -31,6 +31,16 @@ public final class PushResolver: NameResolver {
     self.publish(.success(ResolverUpdate(endpoints: endpoints, serviceConfig: serviceConfig)))
   }
 
+  /// The routes and clusters are these from now on. May be called from any thread.
+  public func update(_ routing: Routing, serviceConfig: String? = nil) {
+    self.update(ResolverUpdate(endpoints: [], serviceConfig: serviceConfig, routing: routing))
+  }
+
+  /// The answer is this from now on. May be called from any thread.
+  public func update(_ answer: ResolverUpdate) {
+    self.publish(.success(answer))
+  }
+
   /// The source of the endpoints has failed. Channels keep the last ones.
   public func fail(_ error: ConnectError) {
     self.publish(.failure(error))

@@ -2,7 +2,7 @@ internal import Connect
 
 extension MethodRules {
   /// The part of a config that concerns calls, within the limits of the config's JSON.
-  convenience init(_ config: MethodConfig, _ throttle: RetryBudget?) {
+  convenience init(_ config: MethodConfig, _ throttle: RetryBudget?, timeoutSource: String = "service config") {
     var retry: RetryRules?
     var hedging: Connect.HedgingPolicy?
     switch config.attempts {
@@ -19,7 +19,8 @@ extension MethodRules {
       maximumRequestMessageSize: config.maximumRequestMessageSize.map { max($0, 0) },
       maximumResponseMessageSize: config.maximumResponseMessageSize.map { max($0, 0) },
       retry: retry,
-      hedging: hedging
+      hedging: hedging,
+      timeoutSource: timeoutSource
     )
   }
 }

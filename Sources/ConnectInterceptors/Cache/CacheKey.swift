@@ -10,7 +10,7 @@ public struct CacheKey: Sendable {
   /// The query of the request's URL; nil for none.
   public let query: String?
   /// The host that the call told the server in place of the origin's; nil for none. See `CallOptions.authority`.
-  public var authority: String? { self.callAuthority?.text }
+  public var authority: String? { self.callAuthority?.authority }
   /// Names the codec, so the encoding of the request and of the response.
   public let contentType: String
   /// The request message as it was encoded.
@@ -22,7 +22,7 @@ public struct CacheKey: Sendable {
   /// Whose response it is, if the transport authenticates the client to servers: a number of the client, unique in the
   /// process. Else nil. See `HTTPClientInterface.authenticatesClient`.
   public let clientIdentity: UInt64?
-  private let callAuthority: CallAuthority?
+  private let callAuthority: CallDestination?
   private let hash: Int
 
   init(
@@ -35,7 +35,7 @@ public struct CacheKey: Sendable {
     self.path = request.url.path
     self.query = request.url.query
     let authority = request.authority?.lowercased()
-    self.callAuthority = CallAuthority(authority)
+    self.callAuthority = CallDestination(authority)
     self.contentType = request.contentType
     self.message = request.message
     self.headers = headers

@@ -12,9 +12,9 @@ enum WireFields {
     if request.target != original.target, !self.isTarget(request.target) {
       return self.error("the target does not begin with '/', or has a character that must not be in it")
     }
-    if let authority = request.callAuthority, authority !== original.callAuthority {
+    if let authority = request.authority, request.destination !== original.destination {
       do throws(ConnectError) {
-        _ = try Authority(ofCall: authority.text)
+        _ = try Authority(ofCall: authority)
       } catch {
         return self.error(error.message ?? "the call's authority is no host")
       }

@@ -135,7 +135,8 @@ extension HTTPStreamRequest {
     request.hasOtherProtocols = original.hasOtherProtocols
     request.context = original.context
     // A newly made request does not say it, but goes where the original went. A changed copy may have nil on purpose.
-    if !request.isGiven, request.callAuthority == nil { request.callAuthority = original.callAuthority }
+    if !request.isGiven, request.authority == nil { request.authority = original.authority }
+    request.follow(original.destination)
     request.isGiven = true
     return request
   }

@@ -57,7 +57,7 @@ struct HTTP2FieldArray: ~Copyable {
     }
     self.append(name: ":scheme", unmovedValue: scheme)
     // The value of an authority of the call's own follows the path, as it has no place of its own.
-    let own = request.callAuthority == nil ? -1 : self.count
+    let own = request.destination?.authority == nil ? -1 : self.count
     self.append(
       name: ":authority",
       unmovedValue: own < 0 ? authority : UnsafeBufferPointer(start: nil, count: 0)
@@ -67,7 +67,7 @@ struct HTTP2FieldArray: ~Copyable {
     self.append(request.headers)
     self.fields[self.late.path].valuelen = self.copy(request.target)
     self.late.authority = own
-    if let authority = request.callAuthority?.text { self.fields[own].valuelen = self.copy(authority) }
+    if let authority = request.destination?.authority { self.fields[own].valuelen = self.copy(authority) }
     if let contentLength { self.appendContentLength(contentLength) }
   }
 

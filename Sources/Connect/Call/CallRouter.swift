@@ -1,0 +1,17 @@
+/// Gives rules to each call of a method, by the routes of its service.
+package protocol CallRouter: Sendable {
+  /// The rules for a call. Called once for each call, on the endpoint's executor.
+  ///
+  /// - Parameter headers: Those that the caller sends.
+  func rules(forHeaders headers: Headers) -> CallRules
+}
+
+/// What holds for a call.
+package enum CallRules: Sendable {
+  /// The rules of its method; nil if there are none.
+  case method(MethodRules?)
+  /// The rules of its route, and where the route leads.
+  case route(MethodRules, CallDestination)
+  /// The call must not be made.
+  case refused(ConnectError)
+}

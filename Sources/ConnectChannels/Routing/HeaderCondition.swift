@@ -1,0 +1,56 @@
+internal import Connect
+
+/// A ``HeaderMatch`` that is ready for calls.
+struct HeaderCondition: Sendable {
+  /// In lower case.
+  private let name: String
+  private let rule: HeaderMatch.Rule
+  private let isInverted: Bool
+
+  init(_ match: HeaderMatch) {
+    self.name = match.name.lowercased()
+    self.rule = match.rule
+    self.isInverted = match.isInverted
+  }
+
+  func holds(for headers: Headers) -> Bool {
+    let value = headers.value(ofLowercased: self.name)
+    return (value.map(self.meets) ?? false) != self.isInverted
+  }
+
+  private func meets(_ value: String) -> Bool {
+    switch self.rule {
+    case .exact(let text): value == text
+    case .prefix(let text): value.utf8.starts(with: text.utf8)
+    case .suffix(let text): value.utf8.reversed().starts(with: text.utf8.reversed())
+    case .contains(let text): Self.contains(value, text)
+    case .range(let range): Int64(value).map(range.contains) ?? false
+    case .present: true
+    }
+  }
+
+  private static func contains(_ value: String, _ text: String) -> Bool {
+    var rest = value.utf8[...]
+    while rest.count >= text.utf8.count {
+      if rest.starts(with: text.utf8) { return true }
+      rest = rest.dropFirst()
+    }
+    return false
+  }
+}
+
+extension Headers {
+  /// The value of a header, several values with commas between them; nil if there is none. Binary headers have no value for
+  /// routes (gRFC A31).
+  ///
+  /// - Parameter name: In lower case.
+  func value(ofLowercased name: String) -> String? {
+    if name.hasSuffix("-bin") { return nil }
+    var value: String?
+    for field in self where field.name == name {
+      // One value costs no allocation.
+      if let before = value { value = "\(before),\(field.value)" } else { value = field.value }
+    }
+    return value
+  }
+}
