@@ -126,7 +126,7 @@ extension BalancingPolicy {
   }
 
   /// Another policy, without the endpoints that fail more than others (gRFC A50). If such policies are nested, the
-  /// outermost settings count.
+  /// outermost settings count. In a tree, each part that has such a policy compares its own endpoints, by its own settings.
   public static func outlierDetection(
     _ settings: OutlierDetection,
     of base: BalancingPolicy

@@ -22,8 +22,8 @@ final class ChannelEndpoints {
   private(set) var parts: [BalancerPart] = []
   /// The endpoint of all calls, if the picker says so.
   private(set) var single: Subchannel?
-  /// Nil if outlier detection does not judge the endpoints.
-  private(set) var outliers: ChannelOutliers?
+  /// The parts of the endpoints that outlier detection judges.
+  private(set) var outliers: [ChannelOutliers] = []
 
   init(in environment: ChannelEnvironment) {
     self.environment = environment
@@ -240,24 +240,15 @@ final class ChannelEndpoints {
   }
 
   private func updateOutliers() {
-    guard let settings = self.policy.outlierDetection, settings.isActive else {
-      self.leaveOutliers()
-      for subchannel in self.subchannels.list { subchannel.isEjected = false }
-      return
-    }
-    let outliers = self.outliers ?? ChannelOutliers(self, on: self.environment.executor)
-    self.outliers = outliers
-    let identities = self.subchannels.list.map(\.endpoint.identity)
-    self.environment.shared.outliers.join(outliers, identities, settings)
-  }
-
-  private func leaveOutliers() {
-    if let outliers = self.outliers.take() { self.environment.shared.outliers.leave(outliers) }
+    let old = self.outliers
+    self.outliers = ChannelOutliers.parts(of: self)
+    for part in old where !self.outliers.contains(where: { $0 === part }) { part.leave() }
   }
 
   /// No endpoint is known any more.
   func removeAll() {
-    self.leaveOutliers()
+    for part in self.outliers { part.leave() }
+    self.outliers = []
     self.picker = nil
     self.single = nil
     self.updateTimer.take()?.cancel()

@@ -1,36 +1,80 @@
 internal import Connect
 internal import Logging
 
-/// A channel's endpoints as ``SharedOutliers`` judges them: keeps calls away from those that fail more than others.
+/// The endpoints of a channel, or of a part of its tree of policies, as ``SharedOutliers`` judges them: keeps calls away from those
+/// that fail more than others.
 final class ChannelOutliers: OutlierMember {
-  let executor: any CallExecutor
-  private let endpoints: Confined<Weak<ChannelEndpoints>>
-
-  init(_ endpoints: ChannelEndpoints, on executor: any CallExecutor) {
-    self.executor = executor
-    self.endpoints = Confined(Weak(endpoints), to: executor)
-    // Calls of a time without outlier detection do not count.
-    for subchannel in endpoints.subchannels.list { subchannel.counters.outcomes = CallOutcomes() }
+  /// What is touched on the executor alone.
+  private final class Part {
+    weak var endpoints: ChannelEndpoints?
+    var subchannels: [Subchannel] = []
   }
 
-  /// Nil once they are not judged any more.
-  private var judged: ChannelEndpoints? {
-    guard let endpoints = self.endpoints.value.object, endpoints.outliers === self else { return nil }
-    return endpoints
+  let executor: any CallExecutor
+  private let place: TreePlace
+  private let judge: SharedOutliers
+  private let part: Confined<Part>
+
+  private init(_ place: TreePlace, of endpoints: ChannelEndpoints) {
+    self.executor = endpoints.environment.executor
+    self.place = place
+    self.judge = endpoints.environment.shared.outliers(at: place)
+    let part = Part()
+    part.endpoints = endpoints
+    self.part = Confined(part, to: self.executor)
+  }
+
+  /// The parts of the endpoints that are judged, each by itself. Those that there were before go on.
+  static func parts(of endpoints: ChannelEndpoints) -> [ChannelOutliers] {
+    guard endpoints.policy.outlierDetection != nil else {
+      for subchannel in endpoints.subchannels.list { subchannel.isEjected = false }
+      return []
+    }
+    var groups: [(scope: OutlierScope, subchannels: [Subchannel])] = []
+    var indices: [TreePlace: Int] = [:]
+    for subchannel in endpoints.subchannels.list {
+      guard let scope = endpoints.policy.outlierScope(of: subchannel.endpoint), scope.settings.isActive else {
+        subchannel.isEjected = false
+        continue
+      }
+      if let index = indices[scope.place] {
+        groups[index].subchannels.append(subchannel)
+      } else {
+        indices[scope.place] = groups.count
+        groups.append((scope, [subchannel]))
+      }
+    }
+    return groups.map { scope, subchannels in
+      let known = endpoints.outliers.first { $0.place == scope.place }
+      let part = known ?? ChannelOutliers(scope.place, of: endpoints)
+      // Calls of a time without outlier detection do not count.
+      if known == nil { for subchannel in subchannels { subchannel.counters.outcomes = CallOutcomes() } }
+      part.part.value.subchannels = subchannels
+      part.judge.join(part, subchannels.map(\.endpoint.identity), scope.settings)
+      return part
+    }
+  }
+
+  /// The endpoints are not judged any more.
+  func leave() {
+    self.part.value.endpoints = nil
+    self.part.value.subchannels = []
+    self.judge.leave(self)
   }
 
   func takeOutcomes() -> [(endpoint: Endpoint.Identity, outcomes: CallOutcomes)] {
-    self.judged?.subchannels.list.compactMap { subchannel in
+    self.part.value.subchannels.compactMap { subchannel in
       let outcomes = subchannel.counters.outcomes
       guard !outcomes.isEmpty else { return nil }
       subchannel.counters.outcomes = CallOutcomes()
       return (subchannel.endpoint.identity, outcomes)
-    } ?? []
+    }
   }
 
   func setEjected(_ identities: Set<Endpoint.Identity>) {
-    guard let endpoints = self.judged else { return }
-    let changed = endpoints.subchannels.list.filter { subchannel in
+    let part = self.part.value
+    guard let endpoints = part.endpoints else { return }
+    let changed = part.subchannels.filter { subchannel in
       // The identity is a set of addresses, so it is not computed without need.
       let isEjected = !identities.isEmpty && identities.contains(subchannel.endpoint.identity)
       return isEjected != subchannel.isEjected

@@ -5,7 +5,9 @@ internal import Synchronization
 /// of endpoints that fail, and one throttle of retries.
 package final class SharedOrigin: Sendable {
   let resolver: SharedResolver
-  let outliers: SharedOutliers
+  private let executor: any CallExecutor
+  /// The judges of the parts of a tree of policies; channels keep those that they need.
+  private let outliers = Mutex<[TreePlace: Weak<SharedOutliers>]>([:])
   /// For choices that all of them should make alike, such as a random subset.
   let seed: UInt64
   /// Of clusters, by name: of those that have channels.
@@ -17,7 +19,21 @@ package final class SharedOrigin: Sendable {
   package init(resolver: any NameResolver, on executor: any CallExecutor, seed: UInt64) {
     self.seed = seed
     self.resolver = SharedResolver(resolver)
-    self.outliers = SharedOutliers(on: executor, seed: seed)
+    self.executor = executor
+  }
+
+  /// Judges the endpoints of a part of a tree of policies, the same for all channels.
+  func outliers(at place: TreePlace) -> SharedOutliers {
+    self.outliers.withLock { outliers in
+      if let known = outliers[place]?.object { return known }
+      outliers = outliers.filter { $0.value.object != nil }
+      let judge = SharedOutliers(
+        on: self.executor,
+        seed: place.names.reduce(self.seed) { XXH64.hash($1, seed: $0) }
+      )
+      outliers[place] = Weak(judge)
+      return judge
+    }
   }
 
   private init(_ resolver: any NameResolver, _ outliers: SharedOutliers, seed: UInt64) {

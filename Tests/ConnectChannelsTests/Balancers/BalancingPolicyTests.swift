@@ -19,12 +19,13 @@ final class BalancingPolicyTests: XCTestCase {
     let policies: [BalancingPolicy] = [
       .pickFirst, .roundRobin, .leastRequest(), .weightedRoundRobin(), .ringHash(),
       .randomSubset(of: .roundRobin), .outlierDetection(.defaults, of: .roundRobin),
+      .priority([]), .weightedTarget([]), .zoneAware(of: .roundRobin),
     ]
     XCTAssertEqual(
       policies.map(\.description),
       [
         "pick_first", "round_robin", "least_request", "weighted_round_robin", "ring_hash",
-        "random_subsetting", "outlier_detection",
+        "random_subsetting", "outlier_detection", "priority", "weighted_target", "zone_aware",
       ]
     )
   }
@@ -53,6 +54,42 @@ final class BalancingPolicyTests: XCTestCase {
     XCTAssertEqual(inner.outlierDetection, .defaults)
     XCTAssertEqual(BalancingPolicy.randomSubset(of: inner).outlierDetection, .defaults)
     XCTAssertEqual(BalancingPolicy.outlierDetection(settings, of: inner).outlierDetection, settings)
+  }
+
+  /// The settings that count for an endpoint, and the endpoints that it is compared with.
+  func testOutlierDetectionInTrees() {
+    let settings = OutlierDetection(interval: .seconds(1))
+    let judged = BalancingPolicy.outlierDetection(settings, of: .roundRobin)
+    var endpoint = BalancedEndpoint.number(0, .idle).endpoint
+    (endpoint.path, endpoint.zone) = (["a", "x"], "z")
+    func scope(_ policy: BalancingPolicy) -> [String]? {
+      XCTAssertEqual(policy.outlierScope(of: endpoint) == nil, policy.outlierDetection == nil)
+      return policy.outlierScope(of: endpoint)?.place.names
+    }
+    XCTAssertEqual(scope(judged), [])
+    XCTAssertEqual(scope(.randomSubset(of: judged)), [])
+    XCTAssertEqual(scope(.zoneAware(of: judged)), ["z"])
+    XCTAssertEqual(scope(.priority([.init("b", .roundRobin), .init("a", judged)])), ["a"])
+    let targets = BalancingPolicy.weightedTarget([.init("x", weight: 1, .zoneAware(of: judged))])
+    XCTAssertEqual(scope(.priority([.init("a", targets)])), ["a", "x", "z"])
+    XCTAssertEqual(scope(.outlierDetection(.defaults, of: .priority([.init("a", targets)]))), [])
+    XCTAssertNil(scope(.priority([.init("a", .roundRobin)])))
+    XCTAssertNil(BalancingPolicy.priority([.init("b", judged)]).outlierScope(of: endpoint))
+  }
+
+  /// What the channel does for an endpoint depends on the policy of its part.
+  func testNeedsInTrees() {
+    let reports = BalancingPolicy.weightedRoundRobin(.init(outOfBandPeriod: .seconds(3)))
+    let policy = BalancingPolicy.priority([.init("a", .zoneAware(of: reports)), .init("b", .pickFirst)])
+    var endpoint = BalancedEndpoint.number(0, .idle).endpoint
+    endpoint.path = ["a"]
+    XCTAssertTrue(policy.keepsConnected(endpoint))
+    XCTAssertEqual(policy.outOfBandPeriod(of: endpoint), .seconds(3))
+    endpoint.path = ["b"]
+    XCTAssertFalse(policy.keepsConnected(endpoint))
+    XCTAssertNil(policy.outOfBandPeriod(of: endpoint))
+    XCTAssertTrue(policy.countsCalls)
+    XCTAssertTrue(policy.usesHealth)
   }
 
   func testEquality() {

@@ -198,6 +198,56 @@ final class ChannelTreeTests: XCTestCase {
     XCTAssertEqual(self.far.map { fleet.network.open(at: $0).count }, [1, 1])
   }
 
+  /// Each part with outlier detection compares its own endpoints, by its own settings.
+  func testPartsAreJudgedByThemselves() async {
+    let strict = OutlierDetection(
+      successRate: nil,
+      failurePercentage: .init(threshold: 10, minimumHosts: 1, minimumCalls: 10)
+    )
+    let lax = OutlierDetection(
+      successRate: nil,
+      failurePercentage: .init(threshold: 90, minimumHosts: 1, minimumCalls: 10)
+    )
+    let fleet = FakeFleet {
+      $0.balancing = .weightedTarget([
+        .init("strict", weight: 1, .outlierDetection(strict, of: .roundRobin)),
+        .init("lax", weight: 1, .outlierDetection(lax, of: .roundRobin)),
+        .init("none", weight: 1, .roundRobin),
+      ])
+    }
+    var endpoints: [Endpoint] = []
+    for part in ["strict", "lax", "none"] {
+      for _ in 0..<2 {
+        var endpoint = BalancedEndpoint.number(endpoints.count, .idle).endpoint
+        endpoint.path = [part]
+        endpoints.append(endpoint)
+      }
+    }
+    fleet.resolver.update(endpoints)
+    fleet.executor.runUntilIdle()
+    let failing = endpoints.enumerated().filter { $0.offset % 2 == 0 }.map(\.element.description)
+    var count = 0
+    fleet.network.answer = { stream in
+      count += 1
+      // Half of the calls to the first server of each part.
+      let fails = failing.contains(stream.address) && count % 4 < 2
+      stream.respond()
+      stream.end(["grpc-status": [fails ? "14" : "0"]])
+    }
+    for _ in 0..<600 { fleet.call() }
+    fleet.advance(by: .seconds(11))
+    fleet.call()
+    let snapshot = await fleet.channel.snapshot()
+    XCTAssertEqual(snapshot.endpoints.map(\.isEjected), [true, false, false, false, false, false])
+    XCTAssertEqual(snapshot.parts.map(\.ready), [1, 2, 2])
+    // Without detection, the endpoint returns.
+    fleet.resolver.update(endpoints.map { Endpoint(addresses: $0.addresses, path: ["none"]) })
+    fleet.executor.runUntilIdle()
+    let after = await fleet.channel.snapshot()
+    XCTAssertEqual(after.endpoints.filter(\.isEjected).count, 0)
+    XCTAssertEqual(after.parts.map(\.ready), [0, 0, 6])
+  }
+
   func testTheSnapshotShowsTheTree() {
     let fleet = self.fleet(.priority([.init("near", .zoneAware(of: .roundRobin)), .init("far", .pickFirst)]))
     XCTAssertEqual(self.nearCalls(fleet), 100)
