@@ -81,28 +81,6 @@ extension BalancingPolicy {
   /// How often the endpoint's server reports its load on a separate stream; nil if it does not.
   func outOfBandPeriod(of endpoint: Endpoint) -> Duration? { self.leaf(for: endpoint).outOfBandPeriod }
 
-  /// The settings by which an endpoint is judged, and with which others it is compared: those of the outermost outlier detection
-  /// that the endpoint belongs to. Nil if there is none.
-  func outlierScope(of endpoint: Endpoint, at place: TreePlace = TreePlace()) -> OutlierScope? {
-    let name = endpoint.childName(at: place.depth)
-    switch self.kind {
-    case .outlierDetection(let settings, _):
-      return OutlierScope(place: place, settings: settings)
-    case .randomSubset(let base, _):
-      return base.outlierScope(of: endpoint, at: place)
-    case .zoneAware(_, let base):
-      return base.outlierScope(of: endpoint, at: place.zone(endpoint.zone ?? ""))
-    case .priority(let children):
-      let child = children.first { $0.name == name }
-      return child.flatMap { $0.policy.outlierScope(of: endpoint, at: place.child($0.name)) }
-    case .weightedTarget(let targets):
-      let target = targets.first { $0.name == name }
-      return target.flatMap { $0.policy.outlierScope(of: endpoint, at: place.child($0.name)) }
-    case .pickFirst, .roundRobin, .leastRequest, .weightedRoundRobin, .ringHash, .custom:
-      return nil
-    }
-  }
-
   /// The settings of outlier detection: the outermost ones, or those of the first part of a tree that has some; nil if there are
   /// none.
   package var outlierDetection: OutlierDetection? {

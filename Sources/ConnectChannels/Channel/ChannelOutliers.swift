@@ -33,7 +33,9 @@ final class ChannelOutliers: OutlierMember {
     var groups: [(scope: OutlierScope, subchannels: [Subchannel])] = []
     var indices: [TreePlace: Int] = [:]
     for subchannel in endpoints.subchannels.list {
-      guard let scope = endpoints.policy.outlierScope(of: subchannel.endpoint), scope.settings.isActive else {
+      guard let scope = OutlierScope(of: subchannel.endpoint, in: endpoints.policy),
+        scope.settings.isActive
+      else {
         subchannel.isEjected = false
         continue
       }

@@ -63,8 +63,9 @@ final class BalancingPolicyTests: XCTestCase {
     var endpoint = BalancedEndpoint.number(0, .idle).endpoint
     (endpoint.path, endpoint.zone) = (["a", "x"], "z")
     func scope(_ policy: BalancingPolicy) -> [String]? {
-      XCTAssertEqual(policy.outlierScope(of: endpoint) == nil, policy.outlierDetection == nil)
-      return policy.outlierScope(of: endpoint)?.place.names
+      let scope = OutlierScope(of: endpoint, in: policy)
+      XCTAssertEqual(scope == nil, policy.outlierDetection == nil)
+      return scope?.place.names
     }
     XCTAssertEqual(scope(judged), [])
     XCTAssertEqual(scope(.randomSubset(of: judged)), [])
@@ -74,7 +75,7 @@ final class BalancingPolicyTests: XCTestCase {
     XCTAssertEqual(scope(.priority([.init("a", targets)])), ["a", "x", "z"])
     XCTAssertEqual(scope(.outlierDetection(.defaults, of: .priority([.init("a", targets)]))), [])
     XCTAssertNil(scope(.priority([.init("a", .roundRobin)])))
-    XCTAssertNil(BalancingPolicy.priority([.init("b", judged)]).outlierScope(of: endpoint))
+    XCTAssertNil(OutlierScope(of: endpoint, in: .priority([.init("b", judged)])))
   }
 
   /// What the channel does for an endpoint depends on the policy of its part.
