@@ -132,7 +132,8 @@ final class Call: Cancellable, @unchecked Sendable {
   ///   - start: When the call began to look for its rules.
   private func begin(by rules: MethodRules?, to destination: CallDestination? = nil, since start: Duration) {
     if let rules {
-      self.attempts.plan = self.plan.following(rules, to: destination, since: start)
+      self.attempts.plan = self.plan.following(rules, since: start)
+      self.attempts.destination = destination
       self.plan.environment.ruleWarnings.check(rules, self.plan, self.hooks)
     }
     guard self.startDeadline() else { return }

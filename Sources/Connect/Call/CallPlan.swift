@@ -98,16 +98,14 @@ final class CallPlan: Sendable {
 
   /// The same call with the service's rules for its method.
   ///
-  /// - Parameters:
-  ///   - destination: Where the call's route leads; nil if no route has chosen.
-  ///   - start: When the call began.
-  func following(_ rules: MethodRules, to destination: CallDestination?, since start: Duration) -> CallPlan {
+  /// - Parameter start: When the call began.
+  func following(_ rules: MethodRules, since start: Duration) -> CallPlan {
     var deadline = rules.timeout.map { start + $0 }
     if let own = self.given.deadline, let other = deadline, own <= other { deadline = nil }
     return CallPlan(
       copying: self,
       over: self.environment,
-      following: FollowedRules(rules, deadline: deadline, destination: destination)
+      following: FollowedRules(rules, deadline: deadline)
     )
   }
 

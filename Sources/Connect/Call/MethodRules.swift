@@ -42,13 +42,10 @@ final class FollowedRules: Sendable {
   /// The deadline that the rules set, on the executor's clock; nil if they set none, or the call's own deadline is
   /// earlier.
   let deadline: Duration?
-  /// Where the call's route leads; nil if no route has chosen.
-  let destination: CallDestination?
 
-  init(_ method: MethodRules, deadline: Duration?, destination: CallDestination? = nil) {
+  init(_ method: MethodRules, deadline: Duration?) {
     self.method = method
     self.deadline = deadline
-    self.destination = destination
   }
 
   /// The timeout of the rules; nil unless it sets the call's deadline.

@@ -410,11 +410,6 @@ private struct SilentResolver: NameResolver {
 }
 
 extension FakeStream {
-  fileprivate func answer() {
-    self.respond(["content-type": ["application/json"]], bytes: ByteBuffer(string: "1"))
-    self.end([:])
-  }
-
   fileprivate func abort() {
     let body = ByteBuffer(string: #"{"code":"aborted"}"#)
     self.respond(["content-type": ["application/json"]], status: 409, bytes: body)

@@ -89,6 +89,9 @@ final class FakeNetwork: ConnectionOpener, @unchecked Sendable {
     self.connections.filter { $0.address == address && !$0.isClosed }
   }
 
+  /// Requests keep what they hold alive.
+  func forgetRequests() { self.requests = [] }
+
   /// How many streams each address has had.
   var counts: [String: Int] {
     self.connections.reduce(into: [:]) { $0[$1.address, default: 0] += $1.streamCount }
