@@ -137,6 +137,9 @@ extension Setting {
     .optionalDuration("channel.maximumConnectionAge", atLeast: .seconds(1)) {
       $1.settings.transport.channel.maximumConnectionAge = $0
     },
+    .text("channel.zone", "the name of the zone where this client runs") {
+      $1.settings.transport.channel.zone = $0
+    },
   ]
 
   /// The compressions that are there.

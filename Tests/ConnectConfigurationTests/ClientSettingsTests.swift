@@ -79,6 +79,7 @@ final class ClientSettingsTests: XCTestCase {
       "tls.fileCheckInterval": .text("1h"), "balancing.policy": .text("round_robin"),
       "balancing.detectsOutliers": .flag(true), "health.service": .text("*"),
       "channel.idleTimeout": .text("10m"), "channel.maximumConnectionAge": .text("1h"),
+      "channel.zone": .text("eu-1a"),
     ])
     let transport = settings.transport
     XCTAssertEqual(transport.version, .http2Only)
@@ -106,6 +107,7 @@ final class ClientSettingsTests: XCTestCase {
     XCTAssertEqual(transport.channel.healthCheckedService, "")
     XCTAssertEqual(transport.channel.idleTimeout, .seconds(600))
     XCTAssertEqual(transport.channel.maximumConnectionAge, .seconds(3600))
+    XCTAssertEqual(transport.channel.zone, "eu-1a")
   }
 
   // MARK: Retries

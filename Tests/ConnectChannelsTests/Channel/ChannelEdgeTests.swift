@@ -217,11 +217,12 @@ final class ChannelEdgeTests: XCTestCase {
       case .stateChanged(let state): self.list.append("\(state)")
       case .resolved(let count): self.list.append("resolved \(count)")
       case .resolutionFailed: self.list.append("resolution failed")
-      case .picked(let endpoint, let waited):
+      case .picked(let endpoint, let waited, _):
         self.list.append("picked \(endpoint) \(waited == nil ? "" : "waited")")
       case .connectionOpened(let endpoint): self.list.append("opened \(endpoint)")
       case .connectionFailed(let endpoint, _): self.list.append("failed \(endpoint)")
       case .connectionClosed(let endpoint): self.list.append("closed \(endpoint)")
+      case .dropped(let category): self.list.append("dropped \(category)")
       case .ejected(let endpoint): self.list.append("ejected \(endpoint)")
       case .returned(let endpoint): self.list.append("returned \(endpoint)")
       }

@@ -1,6 +1,5 @@
 import Connect
 import ConnectTesting
-import NIOCore
 import Synchronization
 import XCTest
 
