@@ -83,8 +83,8 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
 
   /// Whether there is a client certificate, for all servers or for those of a cluster.
   public var authenticatesClient: Bool {
-    let clusters = self.configuration.tlsOfClusters.values
-    return self.configuration.tls.clientCertificate != nil || clusters.contains { $0.clientCertificate != nil }
+    self.configuration.tls.clientCertificate != nil
+      || self.configuration.tlsOfClusters.values.contains { $0.clientCertificate != nil }
   }
 
   /// The executors of ``Configuration/eventLoops``, if they are more than one.
