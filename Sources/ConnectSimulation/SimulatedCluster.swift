@@ -41,7 +41,8 @@ public final class SimulatedCluster: @unchecked Sendable {
   var random: SeededRandom
   private(set) var services: [SimulatedService] = []
   private var servers: [EndpointAddress: SimulatedServer] = [:]
-  private var allServers: [SimulatedServer] = []
+  /// The servers of all services, in the order in which they were made.
+  private(set) var allServers: [SimulatedServer] = []
   private var calls: [Int: Task<Void, Never>] = [:]
 
   /// A cluster without servers.
@@ -77,6 +78,15 @@ public final class SimulatedCluster: @unchecked Sendable {
   public var maximumAttempts: Int {
     get { self.recorder.maximumAttempts }
     set { self.recorder.maximumAttempts = newValue }
+  }
+
+  /// The price of one request to a server in another zone than the client's, in any unit; 0 by default.
+  /// ``SimulationReport/crossingCost`` is the sum.
+  ///
+  /// Providers charge bytes that cross zones: for 10 KiB a call and 0.02 a gigabyte, it is about 0.0000002.
+  public var costOfCrossing: Double {
+    get { self.recorder.costOfCrossing }
+    set { self.recorder.costOfCrossing = newValue }
   }
 
   /// A new random source, determined by the seed.
@@ -127,7 +137,7 @@ public final class SimulatedCluster: @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - configuration: Its resolver, if it has one, replaces the cluster's names.
-  ///   - zone: The client's zone.
+  ///   - zone: The client's zone. Channels know it (``ChannelConfiguration/zone``) unless the configuration has another one.
   public func httpClient(_ configuration: ChannelConfiguration = .defaults, zone: String = "a")
     -> SimulatedHTTPClient
   {

@@ -20,6 +20,8 @@ public final class SimulatedHTTPClient: HTTPClientInterface, TestDouble {
 
   init(_ cluster: SimulatedCluster, _ configuration: ChannelConfiguration, zone: String, seed: UInt64) {
     self.cluster = cluster
+    var configuration = configuration
+    if configuration.zone == nil { configuration.zone = zone }
     self.configuration = configuration
     self.zone = zone
     self.random = Mutex(SeededRandom(seed: seed))

@@ -28,7 +28,12 @@ public final class PushResolver: NameResolver {
 
   /// The endpoints are these from now on. May be called from any thread.
   public func update(_ endpoints: [Endpoint], serviceConfig: String? = nil) {
-    self.publish(.success(ResolverUpdate(endpoints: endpoints, serviceConfig: serviceConfig)))
+    self.update(ResolverUpdate(endpoints: endpoints, serviceConfig: serviceConfig))
+  }
+
+  /// All that the resolver knows is this from now on. May be called from any thread.
+  public func update(_ update: ResolverUpdate) {
+    self.publish(.success(update))
   }
 
   /// The routes and clusters are these from now on. May be called from any thread.

@@ -45,7 +45,7 @@ final class RequestQueue: @unchecked Sendable {
       return
     }
     self.figures.requests += 1
-    recorder.requestArrived(at: server.index)
+    recorder.requestArrived(at: server, from: base.connection.route.clientZone)
     let arrival = recorder.now
     guard await self.waitUntilThawed(server) else { return }
     switch await self.admit(server) {

@@ -1,5 +1,5 @@
 public import Connect
-internal import ConnectChannels
+public import ConnectChannels
 
 /// The servers behind one name of a ``SimulatedCluster``.
 ///
@@ -21,10 +21,29 @@ public final class SimulatedService: @unchecked Sendable {
       }
     }
   }
+  /// Routes and clusters, which resolvers bring from now on: calls go through them, and not to the servers that the name stands
+  /// for. Nil, the default, for none.
+  ///
+  /// ```swift
+  /// service.routing = Routing(
+  ///   routes: [Route(to: [WeightedCluster(name: "old", weight: 9), WeightedCluster(name: "new", weight: 1)])],
+  ///   clusters: ["old": Cluster(service.servers[..<9]), "new": Cluster(service.servers[9...])]
+  /// )
+  /// ```
+  public var routing: Routing? {
+    didSet {
+      guard self.routing != oldValue else { return }
+      self.change("routing") { [routing] service in
+        service.publishedRouting = routing
+        service.publish()
+      }
+    }
+  }
   let resolver = PushResolver()
   /// The servers that the name resolves to.
   private var named: [SimulatedServer]
   private var publishedConfig: String?
+  private var publishedRouting: Routing?
   private weak var cluster: SimulatedCluster?
 
   init(_ name: String, _ servers: [SimulatedServer], in cluster: SimulatedCluster) {
@@ -49,7 +68,13 @@ public final class SimulatedService: @unchecked Sendable {
   }
 
   private func publish() {
-    self.resolver.update(self.named.map(\.endpoint), serviceConfig: self.publishedConfig)
+    self.resolver.update(
+      ResolverUpdate(
+        endpoints: self.named.map(\.endpoint),
+        serviceConfig: self.publishedConfig,
+        routing: self.publishedRouting
+      )
+    )
   }
 
   /// The name cannot be resolved. Clients keep the servers that they know.
@@ -88,9 +113,11 @@ public final class SimulatedService: @unchecked Sendable {
 }
 
 extension SimulatedServer {
-  var endpoint: Endpoint {
+  /// The server as resolvers give it to clients.
+  public var endpoint: Endpoint {
     var endpoint = Endpoint(self.endpointAddress)
     endpoint.zone = self.zone
+    endpoint.path = self.path
     return endpoint
   }
 }

@@ -16,6 +16,12 @@ final class RunRecorder: @unchecked Sendable {
     var latencies = Histogram()
   }
 
+  /// From a client's zone to a server's.
+  private struct Way: Hashable {
+    var from: String
+    var to: String
+  }
+
   private let executor: SimulationExecutor
   private(set) var trace = TraceHash()
   private var start = Duration.zero
@@ -25,9 +31,12 @@ final class RunRecorder: @unchecked Sendable {
   private var failures: [String: Int] = [:]
   private var succeeded = 0
   private var requests = 0
+  private var traffic: [Way: Int] = [:]
   private(set) var startedCalls = 0
   private(set) var endedCalls = 0
   private(set) var violations: [String] = []
+  /// The price of a request to another zone.
+  var costOfCrossing = 0.0
   /// How many requests of a call a server may see at most.
   var maximumAttempts = 10
   weak var cluster: SimulatedCluster?
@@ -47,6 +56,7 @@ final class RunRecorder: @unchecked Sendable {
     self.intervals = Array(repeating: Interval(), count: Self.intervalCount)
     self.latencies = Histogram()
     self.failures = [:]
+    self.traffic = [:]
     (self.succeeded, self.requests, self.startedCalls, self.endedCalls) = (0, 0, 0, 0)
     self.violations = []
   }
@@ -65,10 +75,11 @@ final class RunRecorder: @unchecked Sendable {
     self.violations.append("\(self.executor.now): \(text)")
   }
 
-  func requestArrived(at server: Int) {
+  func requestArrived(at server: SimulatedServer, from clientZone: String?) {
     self.trace.add(self.executor.now)
-    self.trace.add(UInt64(server))
+    self.trace.add(UInt64(server.index))
     self.requests += 1
+    if let clientZone { self.traffic[Way(from: clientZone, to: server.zone), default: 0] += 1 }
     self.withInterval { $0.requests += 1 }
   }
 
@@ -155,6 +166,10 @@ final class RunRecorder: @unchecked Sendable {
           longestQueue: server.figures.longestQueue
         )
       },
+      traffic: self.traffic.sorted { ($0.key.from, $0.key.to) < ($1.key.from, $1.key.to) }.map { way, count in
+        .init(from: way.from, to: way.to, requests: count)
+      },
+      costOfCrossing: self.costOfCrossing,
       violations: self.violations
     )
   }

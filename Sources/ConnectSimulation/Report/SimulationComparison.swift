@@ -38,6 +38,19 @@ public struct SimulationComparison: Sendable, CustomStringConvertible {
     lines.append(self.row("calls", Double(a.calls), Double(b.calls)))
     lines.append(self.row("requests", Double(a.requests), Double(b.requests)))
     lines.append(self.row("per call", a.requestsPerCall, b.requestsPerCall))
+    if a.hasSeveralZones || b.hasSeveralZones {
+      lines.append(
+        self.row(
+          "to other zones",
+          Plot.percent(a.crossingShare),
+          Plot.percent(b.crossingShare),
+          String(signed: (b.crossingShare - a.crossingShare) * 100) + " points"
+        )
+      )
+      if a.costOfCrossing != 0 || b.costOfCrossing != 0 {
+        lines.append(self.row("cost of crossing", a.crossingCost, b.crossingCost))
+      }
+    }
     for code in Set(a.failures.keys).union(b.failures.keys).sorted() {
       lines.append(self.row(code, Double(a.failures[code] ?? 0), Double(b.failures[code] ?? 0)))
     }

@@ -8,6 +8,7 @@ extension SimulationReport: CustomStringConvertible {
     lines += self.plots
     lines.append("")
     lines += self.loads
+    lines += self.zones
     if !self.failures.isEmpty { lines.append("failures   \(self.failureList)") }
     for violation in self.violations { lines.append("VIOLATION  \(violation)") }
     return lines.joined(separator: "\n")
@@ -45,6 +46,20 @@ extension SimulationReport: CustomStringConvertible {
         + "(least, median, most), longest queue \(Plot.count(queue))",
       "           \(Plot.line(self.servers.map { Double($0.requests) }))",
     ]
+  }
+
+  /// Nothing if all clients and servers are in one zone.
+  private var zones: [String] {
+    guard self.hasSeveralZones else { return [] }
+    let ways = self.traffic.map { way in "\(way.from) to \(way.to) \(Plot.count(way.requests))" }
+    var line =
+      "zones      \(Plot.percent(self.crossingShare)) of requests crossed: \(ways.joined(separator: ", "))"
+    if self.costOfCrossing != 0 { line += "; cost \(Plot.number(self.crossingCost))" }
+    return [line]
+  }
+
+  var hasSeveralZones: Bool {
+    Set(self.traffic.flatMap { [$0.from, $0.to] } + self.servers.map(\.zone)).count > 1
   }
 
   private var failureList: String {

@@ -57,6 +57,16 @@ public struct SimulationReport: Sendable, Hashable, Codable {
     public var longestQueue: Int
   }
 
+  /// The requests from the clients of one zone to the servers of one zone, which may be the same.
+  public struct Traffic: Sendable, Hashable, Codable {
+    /// The clients' zone.
+    public var from: String
+    /// The servers' zone.
+    public var to: String
+    /// Requests that servers received.
+    public var requests: Int
+  }
+
   /// The cluster's seed: the same program with the same seed gives the same report.
   public var seed: UInt64
   /// How long the run took, in seconds of virtual time.
@@ -77,11 +87,26 @@ public struct SimulationReport: Sendable, Hashable, Codable {
   public var intervals: [Interval]
   /// The servers of the cluster.
   public var servers: [Server]
+  /// The requests by zones, sorted by the clients' zone, then by the servers' zone.
+  public var traffic: [Traffic]
+  /// The price of a request to another zone; see ``SimulatedCluster/costOfCrossing``.
+  public var costOfCrossing: Double
   /// The events that must never happen and did; see ``SimulatedCluster``. Empty if all is well.
   public var violations: [String]
 
   /// The part of calls that succeeded, from 0 to 1; 1 if there were none.
   public var successRate: Double { self.calls > 0 ? Double(self.succeeded) / Double(self.calls) : 1 }
+
+  /// Requests that went to a server in another zone than the client's.
+  public var crossings: Int { self.traffic.reduce(0) { $1.from == $1.to ? $0 : $0 + $1.requests } }
+
+  /// The part of requests that went to another zone, from 0 to 1; 0 if there were no requests.
+  public var crossingShare: Double {
+    self.requests > 0 ? Double(self.crossings) / Double(self.requests) : 0
+  }
+
+  /// What the requests to other zones cost, in the unit of ``costOfCrossing``.
+  public var crossingCost: Double { Double(self.crossings) * self.costOfCrossing }
 
   /// How many requests a call took on average.
   public var requestsPerCall: Double { self.calls > 0 ? Double(self.requests) / Double(self.calls) : 0 }

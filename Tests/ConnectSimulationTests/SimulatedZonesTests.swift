@@ -1,0 +1,132 @@
+import Connect
+import ConnectChannels
+import ConnectInterceptors
+import ConnectTesting
+import Foundation
+import Synchronization
+import XCTest
+
+@testable import ConnectSimulation
+
+/// Clients and servers in zones: who talks to whom, what that costs, and faults of whole zones.
+final class SimulatedZonesTests: XCTestCase {
+  func testRequestsAreCountedByZone() async throws {
+    let greeters = Greeters(servers: 4, zones: ["a", "b"])
+    greeters.cluster.costOfCrossing = 0.25
+    let report = await greeters.run(for: .seconds(20))
+    XCTAssertEqual(report.violations, [])
+    XCTAssertEqual(report.traffic.map(\.from), ["a", "a"])
+    XCTAssertEqual(report.traffic.map(\.to), ["a", "b"])
+    XCTAssertEqual(report.traffic.map(\.requests).reduce(0, +), report.requests)
+    // Round robin does not know of zones.
+    XCTAssertEqual(report.crossingShare, 0.5, accuracy: 0.01)
+    XCTAssertEqual(report.crossingCost, Double(report.crossings) * 0.25)
+    let there = report.servers.filter { $0.zone == "b" }.map(\.requests).reduce(0, +)
+    XCTAssertEqual(report.crossings, there)
+    let line = try XCTUnwrap(report.description.split(separator: "\n").first { $0.hasPrefix("zones") })
+    XCTAssertTrue(
+      line.contains("a to b \(Plot.count(there)); cost \(Plot.number(report.crossingCost))"),
+      "\(line)"
+    )
+    XCTAssertEqual(try JSONDecoder().decode(SimulationReport.self, from: report.json()), report)
+  }
+
+  /// Counts of an earlier run do not stay, and one zone needs no line.
+  func testOneZone() async {
+    let greeters = Greeters()
+    _ = await greeters.run(for: .seconds(1))
+    let report = await greeters.run(for: .seconds(1))
+    XCTAssertEqual(report.traffic.map(\.requests), [report.requests])
+    XCTAssertEqual(report.crossingShare, 0)
+    XCTAssertFalse(report.description.contains("zones"), report.description)
+    XCTAssertFalse(SimulationComparison(report, report).description.contains("zones"))
+  }
+
+  func testComparisonsShowTheCost() async {
+    let near = await Greeters(servers: 2).run(for: .seconds(10))
+    let far = Greeters(servers: 2, zones: ["b"])
+    far.cluster.costOfCrossing = 1
+    let comparison = SimulationComparison(near, await far.run(for: .seconds(10)), named: ("near", "far"))
+      .description
+    XCTAssertTrue(
+      comparison.contains("to other zones        0.00 %        100.00 %      +100 points"),
+      comparison
+    )
+    XCTAssertTrue(comparison.contains("cost of crossing      0 "), comparison)
+  }
+
+  /// A channel's balancer learns where the client is.
+  func testChannelsKnowTheClientsZone() async {
+    for (given, expected) in [(nil, "b"), ("c", "c")] as [(String?, String)] {
+      let zones = Zones()
+      let cluster = SimulatedCluster(seed: 1)
+      cluster.service("greeter.internal:443", servers: 1) { server in
+        server.onUnary(.greet) { request, _ in request }
+      }
+      let channel = ChannelConfiguration(
+        balancing: BalancingPolicy(name: "first") { First(zones: zones) },
+        zone: given
+      )
+      let client = ProtocolClient(
+        httpClient: cluster.httpClient(channel, zone: "b"),
+        config: ProtocolClientConfig(host: "https://greeter.internal", codec: JSONCodec())
+      )
+      let report = await cluster.run(for: .seconds(1), load: .closed(callers: 1)) { _ in
+        _ = try await client.unary(.greet, Text(text: "x")).get()
+      }
+      XCTAssertEqual(report.failures, [:])
+      XCTAssertEqual(Set(zones.seen.withLock { $0 }), [expected])
+      XCTAssertEqual(Set(zones.ofEndpoints.withLock { $0 }), ["a"])
+    }
+  }
+
+  /// A whole zone dies and comes back.
+  func testAZoneCrashes() async {
+    let greeters = Greeters(servers: 6, zones: ["a", "b", "c"])
+    let cluster = greeters.cluster
+    XCTAssertEqual(cluster.servers(in: "b").map(\.address), [1, 4].map { greeters.service[$0].address })
+    cluster.at(.seconds(10)) { cluster.crash(zone: "b", for: .seconds(10)) }
+    cluster.at(.seconds(30)) {
+      cluster.crash(zone: "c")
+      XCTAssertEqual(cluster.servers(in: "c").map(\.isDown), [true, true])
+      cluster.start(zone: "c")
+    }
+    let report = await greeters.run(for: .seconds(40))
+    XCTAssertEqual(report.violations, [])
+    XCTAssertEqual(cluster.allServers.map(\.isDown), Array(repeating: false, count: 6))
+    let least = report.servers.filter { $0.zone == "b" }.map(\.requests).max() ?? 0
+    let most = report.servers.filter { $0.zone == "a" }.map(\.requests).min() ?? 0
+    XCTAssertLessThan(Double(least), Double(most) * 0.8)
+    XCTAssertGreaterThan(Double(least), Double(most) * 0.5)
+  }
+
+  func testAZoneRestartsInOrder() async {
+    let greeters = Greeters(servers: 4, zones: ["a", "b"])
+    let cluster = greeters.cluster
+    cluster.at(.seconds(5)) { cluster.restart(zone: "a", drain: .seconds(1), downtime: .seconds(5)) }
+    let report = await greeters.run(for: .seconds(20))
+    XCTAssertEqual(report.violations, [])
+    XCTAssertEqual(report.failures, [:])
+    XCTAssertGreaterThan(report.crossingShare, 0.55)
+  }
+}
+
+private final class Zones: Sendable {
+  let seen = Mutex<[String?]>([])
+  let ofEndpoints = Mutex<[String?]>([])
+}
+
+private struct First: LoadBalancer {
+  let zones: Zones
+
+  mutating func update(
+    _ endpoints: [BalancedEndpoint],
+    in context: inout BalancerContext
+  ) -> BalancerDecision {
+    self.zones.seen.withLock { $0.append(context.zone) }
+    self.zones.ofEndpoints.withLock { $0 += endpoints.map(\.endpoint.zone) }
+    let summary = EndpointSummary(endpoints)
+    guard let first = summary.ready.first else { return .unready(summary) }
+    return BalancerDecision(state: .ready, picker: ConstantPicker(.endpoint(first)), connect: summary.idle)
+  }
+}
