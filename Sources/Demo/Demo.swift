@@ -174,14 +174,20 @@ struct Demo {
 
   /// Makes calls to several servers behind one name, while servers come and go.
   private mutating func showFleet() async {
-    let how = Style.dim(" · gRPC · proto · HTTP/2 · round robin") + Style.build
-    print("\n\(Style.bold("A fleet behind one name, on a day of changes"))\(how)")
-    do {
-      try await Fleet.run()
-      print("  \(Style.good("✓"))")
-    } catch {
-      self.failures += 1
-      print("  \(Style.bad("✗ \(error)"))")
+    let days: [(name: String, policy: String, run: () async throws -> Void)] = [
+      ("A fleet behind one name, on a day of changes", "round robin", Fleet.runChanges),
+      ("A fleet in two zones, and a client in zone a", "zone aware", Fleet.runZones),
+    ]
+    for (name, policy, run) in days {
+      let how = Style.dim(" · gRPC · proto · HTTP/2 · \(policy)") + Style.build
+      print("\n\(Style.bold(name))\(how)")
+      do {
+        try await run()
+        print("  \(Style.good("✓"))")
+      } catch {
+        self.failures += 1
+        print("  \(Style.bad("✗ \(error)"))")
+      }
     }
   }
 

@@ -6,8 +6,8 @@ import Logging
 import LoopbackServer
 import SwiftProtobuf
 
-/// Three servers behind one name. While calls go on, one server is drained, one is killed, and a new one starts. Shows
-/// which server handled which calls.
+/// Servers behind one name, of which some are drained, one is killed, and new ones start while calls go on. Shows which server
+/// handled which calls.
 struct Fleet {
   private static let callsInPhase = 120
   private static let callers = 8
@@ -18,18 +18,43 @@ struct Fleet {
   private let origin: Origin
 
   /// The number of requests each server had served at the end of each phase.
-  private var servers: [(name: String, server: LoopbackServer)] = []
+  private var servers: [Member] = []
   private var phases: [String] = []
   private var served: [[Int]] = []
   private var failed = 0
 
-  static func run() async throws {
-    var fleet = try Fleet()
+  private struct Member {
+    var name: String
+    var zone: String?
+    var server: LoopbackServer
+  }
+
+  /// Servers come and go, and calls go to all of them.
+  static func runChanges() async throws {
+    try await Fleet(.roundRobin).run(zones: [nil, nil, nil]) { fleet in
+      try await fleet.playChanges()
+      fleet.show("")
+      try fleet.checkChanges()
+    }
+  }
+
+  /// A zone is drained and comes back, and calls stay in it as far as they can.
+  static func runZones() async throws {
+    try await Fleet(.zoneAware(of: .roundRobin), zone: "a").run(zones: ["a", "a", "b"]) { fleet in
+      try await fleet.playZones()
+      let crossed = fleet.served.sum(of: fleet.servers.map { $0.zone == "b" })
+      fleet.show(", \(crossed) in the other zone")
+      try fleet.checkZones()
+    }
+  }
+
+  private func run(zones: [String?], _ play: (inout Fleet) async throws -> Void) async throws {
+    var fleet = self
     defer { print("") }
-    for _ in 0..<3 { try await fleet.add() }
+    for zone in zones { try await fleet.add(zone) }
     fleet.publish(fleet.servers)
     do {
-      try await fleet.play()
+      try await play(&fleet)
     } catch {
       await fleet.stop()
       throw error
@@ -37,10 +62,11 @@ struct Fleet {
     await fleet.stop()
   }
 
-  private init() throws {
+  private init(_ balancing: BalancingPolicy, zone: String? = nil) throws {
     let channel = ChannelConfiguration(
       resolver: self.resolver,
-      balancing: .roundRobin,
+      balancing: balancing,
+      zone: zone,
       backoff: .init(initial: .milliseconds(50))
     )
     self.httpClient = NIOHTTPClient(configuration: .init(version: .http2Only, channel: channel))
@@ -62,22 +88,30 @@ struct Fleet {
     self.origin = try Origin("http://fleet.test")
   }
 
-  private mutating func add() async throws {
-    self.servers.append(("server \(self.servers.count + 1)", try await LoopbackServer.start()))
+  private mutating func add(_ zone: String? = nil) async throws {
+    let name = zone.map { "zone \($0), " } ?? "server "
+    let server = try await LoopbackServer.start()
+    self.servers.append(Member(name: "\(name)\(self.servers.count + 1)", zone: zone, server: server))
   }
 
-  private func publish(_ servers: [(name: String, server: LoopbackServer)]) {
-    self.resolver.update(servers.compactMap { Endpoint("127.0.0.1:\($0.server.port)") })
+  private func publish(_ servers: [Member]) {
+    self.resolver.update(
+      servers.compactMap { member in
+        var endpoint = Endpoint("127.0.0.1:\(member.server.port)")
+        endpoint?.zone = member.zone
+        return endpoint
+      }
+    )
   }
 
   private func stop() async {
     await self.httpClient.shutdown(within: .seconds(5))
-    for (_, server) in self.servers { await server.stop() }
+    for member in self.servers { await member.server.stop() }
   }
 
-  // MARK: The day
+  // MARK: The days
 
-  private mutating func play() async throws {
+  private mutating func playChanges() async throws {
     let all = self.servers
     await self.phase("all is well") {}
     await self.phase("server 2 is drained") { await all[1].server.drain() }
@@ -85,8 +119,17 @@ struct Fleet {
     try await self.add()
     let (publish, rest) = (self.publish, [all[0], self.servers[3]])
     await self.phase("server 4 comes") { publish(rest) }
-    self.show()
-    try self.check()
+  }
+
+  private mutating func playZones() async throws {
+    let all = self.servers
+    await self.phase("all is well") {}
+    await self.phase("server 2 is drained") { await all[1].server.drain() }
+    await self.phase("zone a is drained") { await all[0].server.drain() }
+    for _ in 0..<2 { try await self.add("a") }
+    let (publish, rest) = (self.publish, [all[2], self.servers[3], self.servers[4]])
+    await self.phase("zone a is back") { publish(rest) }
+    await self.phase("all is well again") {}
   }
 
   /// Makes calls, and runs `event` while they go on.
@@ -121,25 +164,43 @@ struct Fleet {
 
   // MARK: What came of it
 
-  private func show() {
-    print("  " + "".padded(to: 12) + self.phases.map { $0.padded(to: 24) }.joined())
-    for (index, (name, _)) in self.servers.enumerated() {
+  /// - Parameter note: Is added to the last line.
+  private func show(_ note: String) {
+    print("  " + "".padded(to: 12) + self.phases.map { $0.padded(to: 21) }.joined())
+    for (index, member) in self.servers.enumerated() {
       let cells = self.served.map { counts in
         let count = index < counts.count ? counts[index] : 0
         let bar = String(repeating: "█", count: (count + 9) / 10)
-        return (count == 0 ? "·" : "\(bar) \(count)").padded(to: 24)
+        return (count == 0 ? "·" : "\(bar) \(count)").padded(to: 21)
       }
-      print("  " + Style.stage(name.padded(to: 12)) + cells.joined())
+      print("  " + Style.stage(member.name.padded(to: 12)) + cells.joined())
     }
     let calls = self.phases.count * Self.callsInPhase
     let attempts = self.served.joined().reduce(0, +)
-    print("  \(calls) calls, \(self.failed) failed, \(max(attempts - calls, 0)) sent again")
+    print("  \(calls) calls, \(self.failed) failed, \(max(attempts - calls, 0)) sent again\(note)")
   }
 
-  private func check() throws {
+  private func checkChanges() throws {
     try expect(self.failed == 0, "\(self.failed) calls failed")
     try expect(self.served[0].allSatisfy { $0 > 0 }, "a server had no calls")
     try expect((self.served.last?[1] ?? 0) == 0, "the drained server had calls")
     try expect((self.served.last?[3] ?? 0) > 0, "the new server had no calls")
+  }
+
+  private func checkZones() throws {
+    try expect(self.failed == 0, "\(self.failed) calls failed")
+    try expect(self.served[0][2] == 0, "calls left the zone, though all was well")
+    try expect(self.served[1][2] > 0, "no call left the zone, though half of it was gone")
+    try expect(self.served[1][0] > self.served[1][2], "most calls left the zone, though half of it was there")
+    try expect(self.served[2][2] > 0, "no call left the zone, though all of it was gone")
+    let last = self.served.last ?? []
+    try expect(last[2] < last[3] + last[4], "calls did not come back to the zone")
+  }
+}
+
+extension [[Int]] {
+  /// The sum of the chosen columns. Rows may be shorter.
+  fileprivate func sum(of columns: [Bool]) -> Int {
+    self.reduce(0) { sum, row in zip(row, columns).reduce(sum) { $1.1 ? $0 + $1.0 : $0 } }
   }
 }

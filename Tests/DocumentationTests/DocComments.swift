@@ -50,6 +50,7 @@ struct DocComments: Sendable {
   var userID: UInt64 { given() }
   var channel: ChannelConfiguration { given() }
   var registry: Registry { given() }
+  var service: SimulatedService { given() }
 
   struct Registry: Sendable {
     func lookUp(_: String, _: @escaping @Sendable ([EndpointAddress]) -> Void) {}

@@ -33,7 +33,7 @@ extension BalancingPolicy {
   /// All calls go to the first part that works; gRPC's `priority_experimental` (gRFC A27, A56).
   ///
   /// ```swift
-  /// configuration.balancing = .priority([.init("near", .roundRobin), .init("far", .leastRequest())])
+  /// configuration.channel.balancing = .priority([.init("near", .roundRobin), .init("far", .leastRequest())])
   /// // In the resolver: Endpoint(addresses: […], path: ["near"])
   /// ```
   ///

@@ -23,6 +23,18 @@ extension DocComments {
     _ = EndpointAddress("vsock:3:50051")
   }
 
+  private func BalancingPolicy_Tree_1() async throws {
+    configuration.channel.balancing = .priority([.init("near", .roundRobin), .init("far", .leastRequest())])
+    // In the resolver: Endpoint(addresses: […], path: ["near"])
+  }
+
+  private func BalancingPolicy_Tree_2() async throws {
+    let policy = BalancingPolicy.weightedTarget([
+      .init("stable", weight: 99, .roundRobin), .init("canary", weight: 1, .roundRobin),
+    ])
+    _ = policy
+  }
+
   private func BalancingPolicy_1() async throws {
     let policy = BalancingPolicy.outlierDetection(.defaults, of: .roundRobin)
     _ = policy

@@ -15,6 +15,13 @@ import ServiceLifecycle
 import XCTest
 
 extension DocComments {
+  private func SimulatedService_1() async throws {
+    service.routing = Routing(
+      routes: [Route(to: [WeightedCluster(name: "old", weight: 9), WeightedCluster(name: "new", weight: 1)])],
+      clusters: ["old": Cluster(service.servers[..<9]), "new": Cluster(service.servers[9...])]
+    )
+  }
+
   private func SimulationComparison_1() async throws {
     print(SimulationComparison(first, second, named: ("no budget", "a budget")))
   }

@@ -27,8 +27,29 @@ struct FleetClient: Sendable {
     configure: (inout NIOHTTPClient.Configuration) -> Void = { _ in },
     _ body: (FleetClient) async throws -> Result
   ) async throws -> Result {
+    try await self.run(
+      endpoints: self.endpoints(addresses),
+      balancing,
+      port: port,
+      networkProtocol: networkProtocol,
+      interceptors: interceptors,
+      configure: configure,
+      body
+    )
+  }
+
+  /// The same with endpoints that have zones or weights.
+  static func run<Result>(
+    endpoints: [Endpoint],
+    _ balancing: BalancingPolicy?,
+    port: Int = 80,
+    networkProtocol: NetworkProtocol = .grpc,
+    interceptors: [InterceptorFactory] = [],
+    configure: (inout NIOHTTPClient.Configuration) -> Void = { _ in },
+    _ body: (FleetClient) async throws -> Result
+  ) async throws -> Result {
     let resolver = PushResolver()
-    resolver.update(try endpoints(addresses))
+    resolver.update(endpoints)
     var configuration = NIOHTTPClient.Configuration(version: .http2Only)
     configuration.channel.resolver = resolver
     configuration.channel.balancing = balancing
