@@ -27,6 +27,12 @@ final class Ledger: @unchecked Sendable {
   private var ends: [String: Duration] = [:]
   private var namedServers: Set<Int>
   private var namedSince = Duration.seconds(-1)
+  /// The servers of the client's zone, and since when all calls have to go there; nil if the model does not know.
+  var home: (servers: Set<Int>, since: Duration)?
+  /// The requests of calls since then: those that stayed, and those that left the zone.
+  private(set) var homeRequests = 0
+  private(set) var strayedRequests = 0
+  private var routing: (step: Scenario.RoutingStep, since: Duration)?
   private var unhealthySince: [Int: Duration] = [:]
 
   init(servers: Int, clock: VirtualClock) {
@@ -46,6 +52,12 @@ final class Ledger: @unchecked Sendable {
   func named(_ servers: [Int]) {
     self.namedServers = Set(servers)
     self.namedSince = self.now
+  }
+
+  /// Calls go by these routes now.
+  func routed(_ step: Scenario.RoutingStep) {
+    self.named(step.routed.sorted())
+    self.routing = (step, self.now)
   }
 
   func health(of server: Int, isGood: Bool) {
@@ -87,6 +99,12 @@ final class Ledger: @unchecked Sendable {
     }
     if start > self.namedSince, !self.namedServers.contains(server) {
       self.problem("call \(text) went to server \(server), for which the name does not stand any more")
+    }
+    if let (step, since) = self.routing, start > since, !step.servers(for: text).contains(server) {
+      self.problem("call \(text) went to server \(server), though the routes say otherwise since \(since)")
+    }
+    if let home, start > home.since {
+      if home.servers.contains(server) { self.homeRequests += 1 } else { self.strayedRequests += 1 }
     }
     // By then, every health watch has received the change.
     if self.heedsHealth, let since = self.unhealthySince[server], start > since + .seconds(5) {

@@ -30,6 +30,7 @@ extension Scenario {
       }
     }
     problems += self.budgetProblem(report) + self.fairnessProblem(report, ledger)
+    problems += self.zoneProblems(report, ledger)
     return problems
   }
 

@@ -18,6 +18,7 @@ extension Scenario {
     let cluster = SimulatedCluster(seed: self.seed)
     let ledger = Ledger(servers: self.servers, clock: cluster.clock)
     let service = self.makeService(in: cluster, ledger)
+    self.scheduleRouting(in: cluster, service, ledger)
     for trouble in self.troubles { trouble.schedule(in: cluster, service, ledger) }
     let caller = Caller(self, self.makeClient(in: cluster, ledger), cluster.clock, ledger)
     let report = await cluster.run(for: self.duration, load: self.load) { try await caller.call($0) }

@@ -13,6 +13,7 @@ extension Scenario {
     let service = cluster.service("explorer.internal:443", servers: self.servers, zones: self.zones) {
       server in
       server.latency = self.latency
+      server.path = self.path(of: count)
       server.concurrency = self.concurrency
       server.queueLimit = self.queueLimit
       server.timeLimit = self.timeLimit
@@ -26,6 +27,7 @@ extension Scenario {
       self.answer(on: server, Desk(self, ledger, server: count))
       count += 1
     }
+    if let time = self.homeTime { ledger.home = (self.homeServers, time) }
     service.nameDelay = self.nameDelay
     service.serviceConfig = self.serviceConfig
     return service

@@ -51,6 +51,15 @@ package struct Scenario: Sendable, CustomStringConvertible {
   package var isPickFirst = false
   package var passThrough = 0
   package var asyncPassThrough = 0
+  /// Nil without a tree of policies or routes.
+  var tree: Tree?
+  var treeWeights: [UInt32] = []
+  /// Whether policies of the tree may eject endpoints.
+  var leavesMayEject = false
+  /// Whether the model counts where calls go, so that no trouble may come.
+  var needsQuiet = false
+  /// The states of routes and clusters, in their order; empty without routes.
+  var routing: [RoutingStep] = []
   package var troubles: [Trouble] = []
   package var duration = Duration.seconds(10)
   package var load = SimulatedLoad.open(perSecond: 5)
@@ -71,9 +80,12 @@ package struct Scenario: Sendable, CustomStringConvertible {
     // Of its own chance, so that the other choices of a seed stay.
     var renewal = SeededRandom(seed: seed &* 0x2545_f491_4f6c_dd1d &+ 2)
     if renewal.chance(0.2) { self.requestsPerConnection = 1 + renewal.index(below: 20) }
+    // A watch of the health is a request, too.
+    if self.checksHealth, self.requestsPerConnection == 1 { self.requestsPerConnection = 2 }
     if renewal.chance(0.1) {
       self.serverConnectionAge = renewal.duration(.milliseconds(100) ... .seconds(5))
     }
+    self.chooseZones()
   }
 
   private mutating func chooseServers(_ random: inout SeededRandom) {
@@ -184,6 +196,7 @@ package struct Scenario: Sendable, CustomStringConvertible {
       "seed \(self.seed): \(self.servers) servers, \(self.balancing), \(self.networkProtocol), \(self.kind)"
     text +=
       ", timeout \(self.timeout.map { "\($0)" } ?? "none"), attempts \(self.attempts ?? 1), hedges \(self.hedges ?? 1)"
+    if let tree = self.tree { text += ", zones a, b, c with \(tree)" }
     if self.waitForReady { text += ", waits for ready" }
     if let count = self.requestsPerConnection { text += ", \(count) requests on a connection" }
     if let age = self.serverConnectionAge { text += ", servers renew connections after \(age)" }
@@ -195,6 +208,7 @@ package struct Scenario: Sendable, CustomStringConvertible {
     if self.checksHealth { text += ", health checks" }
     if self.cancellations > 0 { text += ", cancellations" }
     if let config = self.serviceConfig { text += "\n  service config \(config)" }
+    for step in self.routing { text += "\n  \(step)" }
     for trouble in self.troubles { text += "\n  \(trouble)" }
     return text
   }

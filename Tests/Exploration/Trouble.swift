@@ -14,6 +14,8 @@ extension Scenario {
       case slow(Int, by: Double, for: Duration)
       case fail(Int, rate: Double, code: Code, for: Duration)
       case partition(String, for: Duration)
+      case crashZone(String, for: Duration)
+      case restartZone(String, drain: Duration, downtime: Duration)
       case resolve([Int])
       case failResolution
       case pause(Duration)
@@ -56,6 +58,10 @@ extension Scenario.Trouble {
       server(index, for: length, { $0.fail(rate, with: code) }, { $0.fail(0) })
     case .partition(let zone, let length):
       cluster.at(self.time) { cluster.network.partition(zone: zone, for: length) }
+    case .crashZone(let zone, let length):
+      cluster.at(self.time) { cluster.crash(zone: zone, for: length) }
+    case .restartZone(let zone, let drain, let downtime):
+      cluster.at(self.time) { cluster.restart(zone: zone, drain: drain, downtime: downtime) }
     case .resolve(let servers):
       cluster.at(self.time) {
         // Recorded first, since clients may learn of it at once.

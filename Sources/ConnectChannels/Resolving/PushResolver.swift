@@ -31,11 +31,6 @@ public final class PushResolver: NameResolver {
     self.update(ResolverUpdate(endpoints: endpoints, serviceConfig: serviceConfig))
   }
 
-  /// All that the resolver knows is this from now on. May be called from any thread.
-  public func update(_ update: ResolverUpdate) {
-    self.publish(.success(update))
-  }
-
   /// The routes and clusters are these from now on. May be called from any thread.
   public func update(_ routing: Routing, serviceConfig: String? = nil) {
     self.update(ResolverUpdate(endpoints: [], serviceConfig: serviceConfig, routing: routing))
