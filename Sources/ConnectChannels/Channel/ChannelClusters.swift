@@ -152,7 +152,9 @@ final class ChannelClusters {
   /// The channel of a request's cluster; nil if no route of this origin has chosen one.
   func channel(of request: HTTPStreamRequest) -> OriginChannel? {
     guard let cluster = request.destination?.cluster else { return nil }
-    if let member = self.byHandle[ObjectIdentifier(cluster)], member.handle === cluster { return member.channel }
+    if let member = self.byHandle[ObjectIdentifier(cluster)], member.handle === cluster {
+      return member.channel
+    }
     // Another channel of the origin has chosen, for another version of HTTP.
     return cluster.origin == self.environment.origin ? self.members[cluster.name]?.channel : nil
   }

@@ -18,7 +18,7 @@ final class ChannelOutliers: OutlierMember {
   private init(_ place: TreePlace, of endpoints: ChannelEndpoints) {
     self.executor = endpoints.environment.executor
     self.place = place
-    self.judge = endpoints.environment.shared.outliers(at: place)
+    self.judge = endpoints.environment.shared.outliers.judge(at: place)
     let part = Part()
     part.endpoints = endpoints
     self.part = Confined(part, to: self.executor)

@@ -134,7 +134,8 @@ final class ChannelResolution {
   /// Keeps the last good answer. Without one, calls fail.
   private func failed(_ error: ConnectError) {
     guard let channel = self.channel, !channel.hasTargets else { return }
-    if self.lastGood == nil, self.environment.configuration.routing != nil, error.code != .failedPrecondition {
+    if self.lastGood == nil, self.environment.configuration.routing != nil, error.code != .failedPrecondition
+    {
       self.apply(ResolverUpdate(endpoints: []))
       return
     }

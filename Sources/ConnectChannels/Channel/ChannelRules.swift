@@ -32,7 +32,8 @@ final class ChannelRules {
   func expectUpdate() {
     // Nobody asks the channel of a cluster.
     guard self.environment.cluster == nil else { return }
-    if self.environment.shared.resolver.mayBringServiceConfig || self.environment.configuration.routing != nil {
+    if self.environment.shared.resolver.mayBringServiceConfig || self.environment.configuration.routing != nil
+    {
       self.serviceRules.expectUpdate()
     }
   }
@@ -126,7 +127,8 @@ final class ChannelRules {
   }
 
   var policy: BalancingPolicy {
-    self.policyOfCluster ?? self.environment.configuration.balancing ?? self.config?.loadBalancing ?? .pickFirst
+    self.policyOfCluster ?? self.environment.configuration.balancing ?? self.config?.loadBalancing
+      ?? .pickFirst
   }
 
   var healthCheckedService: String? {

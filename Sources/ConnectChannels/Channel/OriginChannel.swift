@@ -208,7 +208,11 @@ package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
     self.executor.execute {
       guard !self.isShutDown else { return }
       self.exitIdle()
-      if let clusters = self.clusters, clusters.areRouted { clusters.connect() } else { self.endpoints.connect() }
+      if let clusters = self.clusters, clusters.areRouted {
+        clusters.connect()
+      } else {
+        self.endpoints.connect()
+      }
     }
   }
 

@@ -5,13 +5,11 @@ internal import Synchronization
 /// of endpoints that fail, and one throttle of retries.
 package final class SharedOrigin: Sendable {
   let resolver: SharedResolver
-  private let executor: any CallExecutor
-  /// The judges of the parts of a tree of policies; channels keep those that they need.
-  private let outliers = Mutex<[TreePlace: Weak<SharedOutliers>]>([:])
+  let outliers: OutlierJudges
   /// For choices that all of them should make alike, such as a random subset.
   let seed: UInt64
   /// Of clusters, by name: of those that have channels.
-  private let outliersOfClusters = Mutex<[String: Weak<SharedOutliers>]>([:])
+  private let outliersOfClusters = Mutex<[String: Weak<OutlierJudges>]>([:])
   /// Channels keep the budgets of the service configs that they follow.
   private let throttles = Mutex<[(settings: ServiceConfig.RetryThrottling, budget: Weak<RetryBudget>)]>([])
 
@@ -19,24 +17,10 @@ package final class SharedOrigin: Sendable {
   package init(resolver: any NameResolver, on executor: any CallExecutor, seed: UInt64) {
     self.seed = seed
     self.resolver = SharedResolver(resolver)
-    self.executor = executor
+    self.outliers = OutlierJudges(on: executor, seed: seed)
   }
 
-  /// Judges the endpoints of a part of a tree of policies, the same for all channels.
-  func outliers(at place: TreePlace) -> SharedOutliers {
-    self.outliers.withLock { outliers in
-      if let known = outliers[place]?.object { return known }
-      outliers = outliers.filter { $0.value.object != nil }
-      let judge = SharedOutliers(
-        on: self.executor,
-        seed: place.names.reduce(self.seed) { XXH64.hash($1, seed: $0) }
-      )
-      outliers[place] = Weak(judge)
-      return judge
-    }
-  }
-
-  private init(_ resolver: any NameResolver, _ outliers: SharedOutliers, seed: UInt64) {
+  private init(_ resolver: any NameResolver, _ outliers: OutlierJudges, seed: UInt64) {
     self.seed = seed
     self.resolver = SharedResolver(resolver)
     self.outliers = outliers
@@ -45,11 +29,12 @@ package final class SharedOrigin: Sendable {
   /// What the channels to a cluster of the origin share: the judgement of endpoints that fail.
   ///
   /// - Parameter resolver: Of one channel, which follows the routes of its own executor.
-  func ofCluster(_ name: String, _ resolver: any NameResolver, on executor: any CallExecutor) -> SharedOrigin {
+  func ofCluster(_ name: String, _ resolver: any NameResolver, on executor: any CallExecutor) -> SharedOrigin
+  {
     let outliers = self.outliersOfClusters.withLock { all in
       all = all.filter { $0.value.object != nil }
       if let known = all[name]?.object { return known }
-      let outliers = SharedOutliers(on: executor, seed: self.seed)
+      let outliers = OutlierJudges(on: executor, seed: self.seed)
       all[name] = Weak(outliers)
       return outliers
     }

@@ -150,7 +150,8 @@ final class Subchannel {
     _ additions: PickAdditions?,
     waitingSince start: Duration? = nil
   ) -> any HTTPStream {
-    if let authority = request.destination?.authority, let error = member.authorities?.refusal(of: authority) {
+    if let authority = request.destination?.authority, let error = member.authorities?.refusal(of: authority)
+    {
       self.pool.giveBack(member)
       return RefusedStream(error, handler, on: self.environment.executor)
     }
