@@ -100,6 +100,27 @@ final class SimulatedZonesTests: XCTestCase {
     XCTAssertGreaterThan(Double(least), Double(most) * 0.5)
   }
 
+  /// A service brings routes to clusters of its servers, and goes back to its servers without them.
+  func testAServiceWithRoutes() async {
+    let greeters = Greeters(servers: 4)
+    let service = greeters.service
+    service.routing = Routing(
+      routes: [
+        Route(to: [WeightedCluster(name: "old", weight: 9), WeightedCluster(name: "new", weight: 1)])
+      ],
+      clusters: ["old": Cluster(service.servers[..<2]), "new": Cluster(service.servers[2...])]
+    )
+    let routed = await greeters.run(for: .seconds(50))
+    XCTAssertEqual(routed.violations, [])
+    XCTAssertEqual(routed.failures, [:])
+    let requests = routed.servers.map(\.requests)
+    XCTAssertEqual(Double(requests[2] + requests[3]) / Double(routed.requests), 0.1, accuracy: 0.02)
+    service.routing = nil
+    let report = await greeters.run(for: .seconds(10))
+    XCTAssertEqual(report.failures, [:])
+    XCTAssertEqual(report.servers[3].requests - requests[3], report.requests / 4, accuracy: 10)
+  }
+
   func testAZoneRestartsInOrder() async {
     let greeters = Greeters(servers: 4, zones: ["a", "b"])
     let cluster = greeters.cluster
