@@ -13,7 +13,8 @@ extension HookHolders {
   static func deadlineExceeded(_ call: Call) -> ConnectError {
     let plan = call.attempts.plan
     let rules = plan.rules
-    let source = rules?.timeout == nil ? "" : " (the timeout of the \(rules?.method.timeoutSource ?? "service"))"
+    let source =
+      rules?.timeout == nil ? "" : " (the timeout of the \(rules?.method.timeoutSource ?? "service"))"
     let holder = HookHolders(in: call.pipeline).blocking.map { "; \($0) and has not passed it on" } ?? ""
     return ConnectError(
       code: .deadlineExceeded,

@@ -60,7 +60,8 @@ extension HTTPStreamRequest {
   package mutating func follow(_ destination: CallDestination?) {
     guard let own = self.destination?.authority else {
       // Most calls have no authority of their own. They share the destination of their route.
-      self.destination = destination?.authority == nil ? destination : CallDestination(destination, authority: nil)
+      self.destination =
+        destination?.authority == nil ? destination : CallDestination(destination, authority: nil)
       return
     }
     if self.destination?.cluster === destination?.cluster { return }

@@ -42,7 +42,8 @@ struct RouteTable: Sendable {
     }
     let noRoute = ConnectError(
       code: .unavailable,
-      message: "no route of \(self.origin) matches the call of \(method.path); add a route for it, or a last one for all calls"
+      message:
+        "no route of \(self.origin) matches the call of \(method.path); add a route for it, or a last one for all calls"
     )
     return MethodRouter(routes, numbers: self.numbers, noRoute: noRoute)
   }
@@ -61,7 +62,8 @@ struct RouteTable: Sendable {
       guard let known = self.clusters[cluster.name] else {
         let error = ConnectError(
           code: .unavailable,
-          message: "a route of \(self.origin) leads to the cluster \"\(cluster.name)\", which does not exist; "
+          message:
+            "a route of \(self.origin) leads to the cluster \"\(cluster.name)\", which does not exist; "
             + "add it to the clusters of the routing, or correct the route"
         )
         destinations.append(.failure(error))

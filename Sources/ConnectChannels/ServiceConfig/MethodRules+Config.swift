@@ -2,7 +2,8 @@ internal import Connect
 
 extension MethodRules {
   /// The part of a config that concerns calls, within the limits of the config's JSON.
-  convenience init(_ config: MethodConfig, _ throttle: RetryBudget?, timeoutSource: String = "service config") {
+  convenience init(_ config: MethodConfig, _ throttle: RetryBudget?, timeoutSource: String = "service config")
+  {
     var retry: RetryRules?
     var hedging: Connect.HedgingPolicy?
     switch config.attempts {

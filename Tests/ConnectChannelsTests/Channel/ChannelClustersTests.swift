@@ -131,7 +131,10 @@ final class ChannelClustersTests: XCTestCase {
   func testAnInterceptorThatGoesToAnotherOrigin() {
     let there = ["a": Cluster("10.9.9.8:80"), "b": Cluster("10.9.9.9:80")]
     for (answer, address) in [
-      (ResolverUpdate(endpoints: [], routing: Routing(routes: [Route(to: "b")], clusters: there)), "10.9.9.9:80"),
+      (
+        ResolverUpdate(endpoints: [], routing: Routing(routes: [Route(to: "b")], clusters: there)),
+        "10.9.9.9:80"
+      ),
       (ResolverUpdate(endpoints: [Endpoint("10.8.8.8:80")].compactMap { $0 }), "10.8.8.8:80"),
     ] {
       let fleet = self.fleet()

@@ -35,7 +35,7 @@ final class ClusterLifeTests: XCTestCase {
     let after = fleet.snapshot
     XCTAssertEqual(after.clusters.map(\.name), ["b"])
     XCTAssertEqual(after.clusters.first?.snapshot.endpoints.map(\.startedCalls), [1])
-    XCTAssertTrue(after.description.contains("cluster b of http://fleet.test: ready"), after.description)
+    XCTAssertTrue(after.description.contains("cluster b of http://fleet.test: READY"), after.description)
   }
 
   func testACallThatWaitsKeepsItsCluster() {
@@ -177,7 +177,9 @@ final class ClusterLifeTests: XCTestCase {
     fleet.executor.runUntilIdle()
     let refused = RoutedCall(fleet).response
     XCTAssertEqual(refused?.code, .unavailable)
-    XCTAssertTrue(refused?.error?.message?.contains("that the resolver has found cannot be used: route 1") == true)
+    XCTAssertTrue(
+      refused?.error?.message?.contains("that the resolver has found cannot be used: route 1") == true
+    )
     fleet.route([Route(to: "a")], ["a": Cluster(self.a)])
     XCTAssertTrue(RoutedCall(fleet).hasSucceeded)
     fleet.resolver.update(bad)

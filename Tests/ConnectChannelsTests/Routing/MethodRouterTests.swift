@@ -31,7 +31,11 @@ final class MethodRouterTests: XCTestCase {
   }
 
   /// The cluster of a call; nil if it is refused.
-  private static func cluster(_ routes: [Route], _ path: String = "/pkg.Service/Get", _ headers: Headers = [:])
+  private static func cluster(
+    _ routes: [Route],
+    _ path: String = "/pkg.Service/Get",
+    _ headers: Headers = [:]
+  )
     -> String?
   {
     self.cluster(self.router(self.table(routes), path), headers)
@@ -180,7 +184,9 @@ final class MethodRouterTests: XCTestCase {
 
   func testRefusals() {
     func error(_ routes: [Route]) -> ConnectError? {
-      guard case .refused(let error) = Self.router(Self.table(routes)).rules(forHeaders: [:]) else { return nil }
+      guard case .refused(let error) = Self.router(Self.table(routes)).rules(forHeaders: [:]) else {
+        return nil
+      }
       return error
     }
     let none = error([Route(RouteMatch(path: .exact("/other")), to: "a")])
@@ -196,7 +202,9 @@ final class MethodRouterTests: XCTestCase {
   }
 
   func testProblems() {
-    func problem(_ route: Route) -> String? { Routing(routes: [Route(to: "a"), route], clusters: [:]).problem }
+    func problem(_ route: Route) -> String? {
+      Routing(routes: [Route(to: "a"), route], clusters: [:]).problem
+    }
     XCTAssertNil(problem(Route(RouteMatch(fraction: 1), to: "a")))
     XCTAssertEqual(problem(Route(to: [])), "route 2 has no cluster; name at least one")
     let zero = [WeightedCluster(name: "a", weight: 0)]

@@ -51,7 +51,9 @@ final class CallRouterTests: XCTestCase {
     XCTAssertEqual(self.clusters(transport), ["a", "b", "a"])
     XCTAssertEqual(transport.streams.map { $0.request.headers["connect-timeout-ms"] }.last, ["5000"])
     XCTAssertEqual(events.all, ["route", "route", "route"])
-    let same = transport.streams.filter { $0.request.destination === transport.streams[0].request.destination }
+    let same = transport.streams.filter {
+      $0.request.destination === transport.streams[0].request.destination
+    }
     XCTAssertEqual(same.count, 2, "calls share what the route has prepared")
   }
 
