@@ -147,6 +147,62 @@ final class ClusterTLSTests: XCTestCase {
     await server.stop()
   }
 
+  /// Routes lead to two clusters, each with an authority and a client certificate of its own.
+  func testRoutes() async throws {
+    let (blue, green) = (try await TestCertificates.make(), try await TestCertificates.make())
+    let (blueServer, greenServer) = (try await self.server(blue), try await self.server(green))
+    let path = "/pkg.Service/Get"
+    for (server, number) in [(blueServer, 1), (greenServer, 2)] {
+      server.onRaw(path) { _, responder in
+        try await responder.respond(
+          headers: ["content-type": "application/json"],
+          body: ByteBuffer(string: "\(number)")
+        )
+      }
+    }
+    func cluster(_ server: LoopbackServer) throws -> ConnectChannels.Cluster {
+      ConnectChannels.Cluster(endpoints: [try XCTUnwrap(Endpoint("127.0.0.1:\(server.port)"))])
+    }
+    let routing = Routing(
+      routes: [
+        Route(RouteMatch(headers: [HeaderMatch("team", .exact("blue"))]), to: "blue"),
+        Route(RouteMatch(headers: [HeaderMatch("team", .exact("green"))]), to: "green"),
+        Route(to: "wrong"),
+      ],
+      clusters: [
+        "blue": try cluster(blueServer), "green": try cluster(greenServer), "wrong": try cluster(greenServer),
+      ]
+    )
+    for version in [Configuration.HTTPVersion.http2Only, .http1Only] {
+      var configuration = Configuration(
+        version: version,
+        tlsOfClusters: [
+          "blue": self.tls(trusting: blue, as: blue),
+          "green": self.tls(trusting: green, as: green),
+          "wrong": self.tls(trusting: blue, as: blue),
+        ]
+      )
+      configuration.channel.routing = routing
+      let httpClient = NIOHTTPClient(configuration: configuration)
+      let config = ProtocolClientConfig(host: "https://localhost:1", codec: JSONCodec())
+      let client = ProtocolClient(httpClient: httpClient, config: config)
+      let method = MethodSpec<Int, Int>(codablePath: path, streamType: .unary)
+      for (team, number) in [("blue", 1), ("green", 2), ("blue", 1)] {
+        var options = CallOptions()
+        options.headers = ["team": [team]]
+        let response = await client.unary(method, 0, options: options)
+        XCTAssertEqual(response.message, number, "\(version), \(team): \(String(describing: response.error))")
+      }
+      let refused = await client.unary(method, 0)
+      XCTAssertEqual(refused.code, .unavailable)
+      let message = refused.error?.message ?? ""
+      XCTAssertTrue(message.contains("unknown CA") && message.contains("wrong"), message)
+      await httpClient.shutdown(within: .seconds(5))
+    }
+    await blueServer.stop()
+    await greenServer.stop()
+  }
+
   /// The files of a cluster are followed as those of the client are.
   func testFilesOfAClusterAreReadAgain() async throws {
     let (old, new) = (try await TestCertificates.make(), try await TestCertificates.make())
