@@ -1,11 +1,6 @@
 public import Connect
 
 /// What a picker adds to a call. A picker makes it once, and gives it with many picks, so that picks allocate nothing.
-///
-/// ```swift
-/// let additions = try PickAdditions(metadata: ["x-shard": ["7"]], cluster: "payments-blue")
-/// return .endpoint(id, additions: additions)
-/// ```
 public final class PickAdditions: Sendable, Hashable {
   /// Is added to the request's headers, behind those of the call. Fields of the call with the same name stay. Each attempt of
   /// a call gets what its own pick adds. Interceptors do not see it.

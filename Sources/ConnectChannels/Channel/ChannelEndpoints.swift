@@ -73,20 +73,8 @@ final class ChannelEndpoints {
       return .fail(self.error(reason))
     case .drop(let category):
       self.environment.report(.dropped(category: category))
-      return .drop(self.dropped(category))
+      return .drop(.dropped(category, by: self.policy, for: self.environment))
     }
-  }
-
-  /// The policy keeps a call away from the servers: this says nothing of their health, and another attempt would add to the load.
-  private func dropped(_ category: String) -> ConnectError {
-    var error = ConnectError(
-      code: .unavailable,
-      message: "the call was dropped and not sent: the balancing policy \(self.policy.name) for "
-        + "\(self.environment.place) drops calls of the category '\(category)'; try again later, and with fewer calls"
-    )
-    error.isFinal = true
-    error.isUnsent = true
-    return error
   }
 
   private func error(_ reason: String) -> ConnectError {
@@ -283,5 +271,23 @@ extension HTTPStreamRequest {
   var path: String {
     guard let query = self.target.utf8.firstIndex(of: UInt8(ascii: "?")) else { return self.target }
     return String(self.target[..<query])
+  }
+}
+
+extension ConnectError {
+  /// The policy keeps a call away from the servers: this says nothing of their health, and another attempt would add to the load.
+  fileprivate static func dropped(
+    _ category: String,
+    by policy: BalancingPolicy,
+    for environment: ChannelEnvironment
+  ) -> ConnectError {
+    var error = ConnectError(
+      code: .unavailable,
+      message: "the call was dropped and not sent: the balancing policy \(policy.name) for \(environment.place) drops "
+        + "calls of the category '\(category)'; try again later, and with fewer calls"
+    )
+    error.isFinal = true
+    error.isUnsent = true
+    return error
   }
 }

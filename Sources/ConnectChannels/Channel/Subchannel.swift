@@ -157,33 +157,22 @@ final class Subchannel {
     }
     if let observer = self.observer {
       let waited = start.map { self.environment.executor.now - $0 }
-      let event = ChannelEvent.picked(endpoint: member.name, waited: waited, place: self.place(additions))
+      let place = PickPlace(
+        cluster: additions?.cluster ?? self.environment.cluster,
+        zone: self.endpoint.zone,
+        ownZone: self.environment.configuration.zone
+      )
+      let event = ChannelEvent.picked(endpoint: member.name, waited: waited, place: place)
       observer.channel(to: self.environment.origin, did: event)
     }
-    guard let additions, !additions.metadata.isEmpty else {
-      return self.send(request, handler, on: connection)
+    func send(_ request: HTTPStreamRequest) -> any HTTPStream {
+      guard let tracker = self.tracker else { return connection.startStream(request, handler: handler) }
+      return TrackedCall(handler, on: self, tracker) { connection.startStream(request, handler: $0) }
     }
+    guard let additions, !additions.metadata.isEmpty else { return send(request) }
     var added = request
     added.headers.append(contentsOf: additions.metadata)
-    return self.send(added, handler, on: connection)
-  }
-
-  private func place(_ additions: PickAdditions?) -> PickPlace {
-    PickPlace(
-      cluster: additions?.cluster ?? self.environment.cluster,
-      zone: self.endpoint.zone,
-      ownZone: self.environment.configuration.zone
-    )
-  }
-
-  @inline(__always)
-  private func send(
-    _ request: HTTPStreamRequest,
-    _ handler: any HTTPStreamHandler,
-    on connection: any StreamConnection
-  ) -> any HTTPStream {
-    guard let tracker = self.tracker else { return connection.startStream(request, handler: handler) }
-    return TrackedCall(handler, on: self, tracker) { connection.startStream(request, handler: $0) }
+    return send(added)
   }
 
   private func giveBackWaiting() {
