@@ -124,7 +124,7 @@ final class Attempt: HTTPStreamHandler {
         head.hasNoSideEffects =
           self.request.hasNoSideEffects(calling: plan.info) && !self.attempts.transparentRetries.isUsed
         if plan.waitsForReady { (head.waitsForReady, head.hasOtherProtocols) = (true, keepsGiven) }
-        if let destination = self.attempts.destination { head.follow(destination) }
+        if let destination = self.call.timers.destination { head.follow(destination) }
         self.start(consume head, on: endpoint, given: given)
         if let rest {
           self.write(rest)
@@ -133,7 +133,7 @@ final class Attempt: HTTPStreamHandler {
       case .messages:
         var head = try plan.writer.head(of: self.request, timeout: plan.remainingTime)
         if plan.waitsForReady { (head.waitsForReady, head.hasOtherProtocols) = (true, keepsGiven) }
-        if let destination = self.attempts.destination { head.follow(destination) }
+        if let destination = self.call.timers.destination { head.follow(destination) }
         self.start(consume head, on: endpoint, given: keepsGiven ? [] : nil)
       case .sent(let request):
         var head = request.head

@@ -20,8 +20,6 @@ final class Attempts {
   /// Finds the protocol that gets through; nil if the client speaks one protocol.
   let search: ProtocolSearch?
   var transparentRetries = Attempt.TransparentRetries()
-  /// Where the call's route leads; nil if no route has chosen. Not kept longer than the call goes on, since it holds a cluster.
-  var destination: CallDestination?
   private var retryTimer: (any CallTimer)?
   /// Whether hooks are being told of the call's end. They can neither retry nor end the call then.
   var isEnding = false
@@ -189,7 +187,6 @@ final class Attempts {
       timer.cancel()
     }
     self.drop()
-    if self.destination != nil { self.destination = nil }
     self.metricsHooks = []
     if self.observers != nil { self.observers = nil }
   }

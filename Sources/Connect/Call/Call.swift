@@ -103,26 +103,25 @@ final class Call: Cancellable, @unchecked Sendable {
     let start = self.executor.now
     let (info, isPatient) = (self.plan.info, self.plan.waitsForReady)
     let headers = self.plan.headers
+    @Sendable func goOn(_ found: CallRules) {
+      switch found {
+      case .method(let rules): self.begin(by: rules, since: start)
+      case .route(let rules, let destination): self.begin(by: rules, to: destination, since: start)
+      case .refused(let error): self.terminate(with: error)
+      }
+    }
     if let found = rules.rules(for: info, headers, isPatient: isPatient) {
-      self.begin(asFoundIn: found, since: start)
+      goOn(found)
       return
     }
     let (wait, count) = rules.wait(for: info, headers, isPatient: isPatient) { found in
       self.timers.ruleWait = nil
-      if !self.isOver { self.begin(asFoundIn: found, since: start) }
+      if !self.isOver { goOn(found) }
     }
     self.timers.ruleWait = wait
     guard self.startDeadline() else { return }
     if let error = self.plan.environment.ruledEndpoint?.callsWaitForRules(count) {
       self.terminate(with: error)
-    }
-  }
-
-  private func begin(asFoundIn found: CallRules, since start: Duration) {
-    switch found {
-    case .method(let rules): self.begin(by: rules, since: start)
-    case .route(let rules, let destination): self.begin(by: rules, to: destination, since: start)
-    case .refused(let error): self.terminate(with: error)
     }
   }
 
@@ -133,7 +132,7 @@ final class Call: Cancellable, @unchecked Sendable {
   private func begin(by rules: MethodRules?, to destination: CallDestination? = nil, since start: Duration) {
     if let rules {
       self.attempts.plan = self.plan.following(rules, since: start)
-      self.attempts.destination = destination
+      self.timers.destination = destination
       self.plan.environment.ruleWarnings.check(rules, self.plan, self.hooks)
     }
     guard self.startDeadline() else { return }

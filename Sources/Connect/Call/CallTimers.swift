@@ -1,4 +1,4 @@
-/// The cancellable waits of a call.
+/// What a call holds until it ends: its cancellable waits, and where it goes.
 struct CallTimers {
   /// Will end the call.
   var deadline: (any CallTimer)?
@@ -6,6 +6,8 @@ struct CallTimers {
   var holdWatch: HoldWatch?
   /// Nil unless the service's rules are not known yet.
   var ruleWait: ServiceRules.Wait?
+  /// Where the call's route leads; nil if no route has chosen. It holds a cluster, and a program may hold a call that is over.
+  var destination: CallDestination?
 
   func cancelAll() {
     self.deadline?.cancel()

@@ -56,6 +56,8 @@ final class ChannelClusters {
   private var ending: [ObjectIdentifier: Member] = [:]
   /// Whether calls go through routes.
   private(set) var areRouted = false
+  /// Whether the time to shut down is over.
+  var isForced = false
   private var seeds: SeededRandom
   private var releases: Releases?
   let numbers: CallNumbers
@@ -111,8 +113,8 @@ final class ChannelClusters {
     environment.configuration.routing = nil
     environment.configuration.resolver = nil
     environment.shared = self.environment.shared.ofCluster(name, resolver, on: executor)
+    environment.onStateChange = { parent.value.object?.didChange() }
     let channel = OriginChannel(environment)
-    channel.onStateChange = { parent.value.object?.channel?.clustersDidChange() }
     if self.channel?.isClosingWhenIdle == true { channel.closeWhenIdle() }
     let member = Member(name, resolver, channel)
     self.members[name] = member
@@ -139,12 +141,16 @@ final class ChannelClusters {
     self.ending[ObjectIdentifier(member)] = member
     let parent = Confined((clusters: Weak(self), member: Weak(member)), to: self.environment.executor)
     member.channel.shutDown(within: nil) { parent.value.clusters.object?.ended(parent.value.member.object) }
-    self.channel?.clustersDidChange()
+    self.didChange()
   }
 
   private func ended(_ member: Member?) {
     if let member { self.ending[ObjectIdentifier(member)] = nil }
-    self.channel?.clustersDidChange()
+    self.didChange()
+  }
+
+  private func didChange() {
+    if let channel = self.channel { ChannelRoutes(channel).clustersDidChange() }
   }
 
   // MARK: - Calls
@@ -166,6 +172,9 @@ final class ChannelClusters {
 
   /// Whether no cluster is left, not even one that ends.
   var isFinished: Bool { self.members.isEmpty && self.ending.isEmpty }
+
+  /// Whether the channel may close: no cluster is left, or the time to shut down is over.
+  var letShutDown: Bool { self.isForced || self.isFinished }
 
   private var all: [OriginChannel] {
     self.members.values.map(\.channel) + self.ending.values.map(\.channel)

@@ -15,7 +15,7 @@ final class ChannelEndpoints {
   private var updateTimer: (any CallTimer)?
   private var hasWarnedOfHealth = false
   /// Whether a connection was asked for without a call.
-  private var wantsConnection = false
+  var wantsConnection = false
   /// Nil while no endpoint is known.
   private var picker: (any Picker)?
   /// The parts of the policy, as of the last update.
@@ -100,12 +100,6 @@ final class ChannelEndpoints {
   func connect() {
     self.wantsConnection = true
     self.needsUpdate()
-  }
-
-  /// Whether a connection is wanted without a call, which is then someone else's business.
-  func takeWish() -> Bool {
-    defer { self.wantsConnection = false }
-    return self.wantsConnection
   }
 
   /// A new call waits: endpoints that wait for a backoff without a call connect at once.

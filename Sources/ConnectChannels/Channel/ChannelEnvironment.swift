@@ -19,6 +19,8 @@ package struct ChannelEnvironment {
   package var seed: UInt64
   /// The cluster that the channel leads to; nil for the channel of an origin. Transports choose TLS by it.
   package var cluster: String?
+  /// Called on the executor when the state of a cluster's channel has changed; nil for the channel of an origin.
+  var onStateChange: (@Sendable () -> Void)?
 
   /// - Parameters:
   ///   - resolver: Used where the configuration names none.

@@ -99,13 +99,14 @@ final class ChannelResolution {
       channel.endpoints.apply(update.endpoints, of: channel)
       // Last, since waiting calls go on here.
       channel.rules.publish()
-      channel.clustersDidChange()
+      ChannelRoutes(channel).clustersDidChange()
     case .routes(let routing):
       self.lastGood = update
       self.lastGood?.routing = routing
-      channel.rules.publish(channel.apply(routing))
-      channel.routeWaiting()
-    case .asBefore where channel.hasTargets:
+      let routes = ChannelRoutes(channel)
+      channel.rules.publish(routes.apply(routing))
+      routes.takeWaiting()
+    case .asBefore where ChannelRoutes(channel).haveTargets:
       channel.rules.publish()
     case .asBefore(let error):
       if error.code == .failedPrecondition { channel.rules.refuse(error) }
@@ -114,7 +115,9 @@ final class ChannelResolution {
   }
 
   private func limit(_ number: Int) {
-    guard number == self.number, self.channel?.hasTargets == false else { return }
+    guard number == self.number, let channel = self.channel, !ChannelRoutes(channel).haveTargets else {
+      return
+    }
     self.timer = self.environment.executor.schedule(after: self.environment.connectTimeout, with: self) {
       $0.timedOut(number)
     }
@@ -133,7 +136,7 @@ final class ChannelResolution {
 
   /// Keeps the last good answer. Without one, calls fail.
   private func failed(_ error: ConnectError) {
-    guard let channel = self.channel, !channel.hasTargets else { return }
+    guard let channel = self.channel, !ChannelRoutes(channel).haveTargets else { return }
     if self.lastGood == nil, self.environment.configuration.routing != nil, error.code != .failedPrecondition
     {
       self.apply(ResolverUpdate(endpoints: []))

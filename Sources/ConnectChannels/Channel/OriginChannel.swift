@@ -34,13 +34,9 @@ package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
   private(set) var isClosingWhenIdle = false
   private(set) var isShutDown = false
   private var isFinished = false
-  /// Whether the time to shut down is over.
-  private var isForced = false
   private var onFinish: [@Sendable () -> Void] = []
   /// Called when the channel becomes idle, after a long time without calls.
   private let onIdle: @Sendable (OriginChannel) -> Void
-  /// Called when the state has changed, on the executor. For the channel above the one of a cluster.
-  var onStateChange: (() -> Void)?
 
   package init(
     _ environment: ChannelEnvironment,
@@ -83,7 +79,7 @@ package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
   }
 
   private func startSlowly(_ request: HTTPStreamRequest, _ handler: any HTTPStreamHandler) -> any HTTPStream {
-    if self.clusters != nil, let stream = self.startRouted(request, handler) { return stream }
+    if self.clusters != nil, let stream = ChannelRoutes(self).start(request, handler) { return stream }
     let seed = self.endpoints.random.next()
     let choice =
       self.isShutDown ? .fail(.clientShutDown) : self.endpoints.pick(request, seed: seed, isNew: true)
@@ -111,7 +107,7 @@ package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
   /// Starts a call on a connection, or has it wait for one.
   ///
   /// - Returns: Why neither is possible.
-  private func put(_ stream: WaitingStream, _ choice: ChannelEndpoints.Choice) -> ConnectError? {
+  func put(_ stream: WaitingStream, _ choice: ChannelEndpoints.Choice) -> ConnectError? {
     switch choice {
     case .start(let subchannel, let additions):
       stream.additions = additions
@@ -132,16 +128,6 @@ package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
     // While closing, only waiting calls cause new connections.
     if self.isClosingWhenIdle { self.endpoints.needsUpdate() }
     return nil
-  }
-
-  /// Goes on with a call that waited elsewhere.
-  func take(_ stream: WaitingStream) {
-    let choice =
-      self.isShutDown
-      ? .fail(.clientShutDown)
-      : self.endpoints.pick(stream.request, seed: stream.seed, isNew: !stream.wasTakenBack)
-    self.exitIdle()
-    if let error = self.put(stream, choice) { stream.fail(error) }
   }
 
   /// Picks again for the calls that wait.
@@ -191,7 +177,7 @@ package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
     // Observers hear of the origin's state, which those of its clusters make up.
     if self.environment.cluster == nil { self.environment.report(.stateChanged(state)) }
     for listener in listeners { listener.finish() }
-    self.onStateChange?()
+    self.environment.onStateChange?()
   }
 
   /// What the channel does now. May be called from any thread.
@@ -305,7 +291,7 @@ package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
   /// While shutting down: once no call waits, everything is closed.
   func waitingDidChange() {
     guard self.isShutDown, !self.isFinished, self.waiting.isEmpty,
-      self.endpoints.subchannels.waitingCount == 0, self.isForced || self.clusters?.isFinished ?? true
+      self.endpoints.subchannels.waitingCount == 0, self.clusters?.letShutDown ?? true
     else { return }
     self.stop()
     self.publish(.shutdown)
@@ -321,7 +307,7 @@ package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
     var waiting = self.waiting.takeAll()
     for subchannel in self.endpoints.subchannels.list { waiting += subchannel.pool.state.takeWaiting() }
     for stream in waiting { stream.fail(error) }
-    self.isForced = true
+    self.clusters?.isForced = true
     // Retires all subchannels.
     self.waitingDidChange()
     for subchannel in Array(self.endpoints.subchannels.retired.values) {

@@ -10,7 +10,7 @@ public import Connect
 /// resolver.update([Endpoint("10.0.0.1:8080"), Endpoint("10.0.0.2:8080")].compactMap { $0 })
 /// ```
 public protocol NameResolver: Sendable {
-  /// Whether answers may have a service config; true unless the resolver says otherwise. If they may, calls wait for
+  /// Whether answers may have a service config or routes; true unless the resolver says otherwise. If they may, calls wait for
   /// the first answer before their interceptors run, so that its rules hold for them. Otherwise calls do not wait.
   ///
   /// Read when a channel is made, under a lock of its transport. The resolver must not call the transport from here.

@@ -1,0 +1,104 @@
+internal import Connect
+
+/// Leads the calls of a channel through routes to its clusters. To be used on the channel's executor.
+struct ChannelRoutes {
+  private let channel: OriginChannel
+
+  init(_ channel: OriginChannel) { self.channel = channel }
+
+  /// Whether calls have somewhere to go: endpoints, or routes.
+  var haveTargets: Bool { self.channel.endpoints.areKnown || self.channel.clusters?.areRouted == true }
+
+  /// Calls go through routes from now on.
+  ///
+  /// - Returns: What routes calls.
+  func apply(_ routing: Routing) -> RouteTable {
+    let clusters = self.channel.clusters ?? ChannelClusters(in: self.channel.environment)
+    self.channel.clusters = clusters
+    clusters.channel = self.channel
+    let wantsConnection = self.channel.endpoints.wantsConnection
+    self.channel.endpoints.wantsConnection = false
+    let handles = clusters.apply(routing, self.channel.rules)
+    // Calls in flight go on. Calls that wait for these endpoints come back here.
+    self.channel.endpoints.removeAll()
+    if wantsConnection { clusters.connect() }
+    self.clustersDidChange()
+    return RouteTable(
+      routing.routes,
+      of: self.channel.origin,
+      to: handles,
+      methods: self.channel.rules.config?.methods ?? [],
+      throttle: self.channel.rules.throttle,
+      numbers: clusters.numbers,
+      clientHash: self.channel.environment.shared.seed
+    )
+  }
+
+  /// A cluster has another state, or has ended.
+  func clustersDidChange() {
+    guard let clusters = self.channel.clusters else { return }
+    if clusters.areOver {
+      self.channel.clusters = nil
+      // The only endpoint then serves calls without a detour.
+      self.channel.endpoints.needsUpdate()
+    }
+    guard !self.channel.isShutDown else {
+      self.channel.waitingDidChange()
+      self.channel.finishIfNothingIsLeft()
+      return
+    }
+    if clusters.areRouted, self.channel.resolution.isActive { self.channel.publish(clusters.state) }
+  }
+
+  /// Where a request goes that comes here: the channel of a cluster; nil for the endpoints of this channel, or if nothing is
+  /// known yet.
+  func cluster(for request: inout HTTPStreamRequest) -> Result<OriginChannel?, ConnectError> {
+    guard let clusters = self.channel.clusters else { return .success(nil) }
+    if let channel = clusters.channel(of: request) { return .success(channel) }
+    guard clusters.areRouted else { return .success(nil) }
+    // No call of a client that knows the routes: a transport's own, or one that an interceptor has sent to this origin.
+    let method = MethodInfo(path: request.path, streamType: .bidirectionalStream)
+    switch self.channel.serviceRules.rules(for: method, request.headers) {
+    case .method: return .success(nil)
+    case .refused(let error): return .failure(error)
+    case .route(_, let destination):
+      request.follow(destination)
+      return .success(clusters.channel(of: request))
+    }
+  }
+
+  /// Starts a request that a route leads to a cluster; nil if it is one for the endpoints of this channel.
+  func start(_ request: HTTPStreamRequest, _ handler: any HTTPStreamHandler) -> (any HTTPStream)? {
+    guard !self.channel.isShutDown else { return nil }
+    self.channel.exitIdle()
+    var request = request
+    switch self.cluster(for: &request) {
+    case .success(let channel): return channel?.startStream(request, handler: handler)
+    case .failure(let error): return RefusedStream(error, handler, on: self.channel.executor)
+    }
+  }
+
+  /// Goes on with a call that waited above its cluster.
+  private func take(_ stream: WaitingStream, to channel: OriginChannel) {
+    let choice =
+      channel.isShutDown
+      ? .fail(.clientShutDown)
+      : channel.endpoints.pick(stream.request, seed: stream.seed, isNew: !stream.wasTakenBack)
+    channel.exitIdle()
+    if let error = channel.put(stream, choice) { stream.fail(error) }
+  }
+
+  /// Calls that came before the routes go on.
+  func takeWaiting() {
+    guard self.channel.clusters?.areRouted == true else { return }
+    self.channel.waiting.forEach { stream in
+      var request = stream.request
+      switch self.cluster(for: &request) {
+      case .success(let channel?): self.take(stream, to: channel)
+      case .success(nil): self.channel.waiting.append(stream)
+      case .failure(let error): stream.fail(error)
+      }
+    }
+    self.channel.waitingDidChange()
+  }
+}
