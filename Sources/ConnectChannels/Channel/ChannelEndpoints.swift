@@ -269,7 +269,8 @@ extension HTTPStreamRequest {
 }
 
 extension ConnectError {
-  /// The policy keeps a call away from the servers: this says nothing of their health, and another attempt would add to the load.
+  /// The policy keeps a call away from the servers. That says nothing of their health.
+  /// Another attempt would add to the load.
   fileprivate static func dropped(
     _ category: String,
     by policy: BalancingPolicy,
@@ -277,8 +278,8 @@ extension ConnectError {
   ) -> ConnectError {
     var error = ConnectError(
       code: .unavailable,
-      message: "the call was dropped and not sent: the balancing policy \(policy.name) for \(environment.place) drops "
-        + "calls of the category '\(category)'; try again later, and with fewer calls"
+      message: "the call was dropped and not sent: the balancing policy \(policy.name) for \(environment.place) "
+        + "drops calls of the category '\(category)'; try again later, and with fewer calls"
     )
     error.isFinal = true
     error.isUnsent = true
