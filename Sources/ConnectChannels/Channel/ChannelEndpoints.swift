@@ -278,8 +278,8 @@ extension ConnectError {
   ) -> ConnectError {
     var error = ConnectError(
       code: .unavailable,
-      message: "the call was dropped and not sent: the balancing policy \(policy.name) for \(environment.place) "
-        + "drops calls of the category '\(category)'; try again later, and with fewer calls"
+      message: "the call was dropped and not sent: the balancing policy \(policy.name) "
+        + "for \(environment.place) drops calls of the category '\(category)'; try again later, and with fewer calls"
     )
     error.isFinal = true
     error.isUnsent = true
