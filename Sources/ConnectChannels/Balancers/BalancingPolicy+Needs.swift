@@ -27,8 +27,8 @@ extension BalancingPolicy {
   }
 
   /// The policy that spreads calls over this endpoint and others.
-  private func leaf(for endpoint: Endpoint) -> BalancingPolicy {
-    self.leaf ?? self.chain(for: endpoint).last ?? self
+  private func leaf(for endpoint: Endpoint, depth: Int = 0) -> BalancingPolicy {
+    self.leaf ?? self.chain(for: endpoint, depth: depth).last ?? self
   }
 
   /// Whether endpoints stay connected while they have no calls.
@@ -44,7 +44,11 @@ extension BalancingPolicy {
   }
 
   /// Whether the endpoint stays connected while it has no calls.
-  func keepsConnected(_ endpoint: Endpoint) -> Bool { self.leaf(for: endpoint).keepsAllConnected }
+  ///
+  /// - Parameter depth: How many elements of the endpoint's path the policies above have used.
+  func keepsConnected(_ endpoint: Endpoint, depth: Int = 0) -> Bool {
+    self.leaf(for: endpoint, depth: depth).keepsAllConnected
+  }
 
   /// Whether it helps to know the health of endpoints, because calls can go to others.
   var usesHealth: Bool {

@@ -65,6 +65,9 @@ extension BalancingPolicy {
   /// ])
   /// ```
   ///
+  /// A part that is idle, because its policy connects with the first call or its server has closed the connection, keeps its
+  /// share: the first call for it has it connect, and goes to another part meanwhile. In gRPC such a part connects at once.
+  ///
   /// While no part is ready, calls wait if one is connecting. Otherwise they fail, with the name of a part.
   ///
   /// Which endpoint belongs to which part is the same as with ``priority(_:)``.

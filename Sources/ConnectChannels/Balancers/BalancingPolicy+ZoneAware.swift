@@ -19,7 +19,8 @@ extension BalancingPolicy {
   ///
   /// An endpoint is healthy while it is ready and not ejected. Besides, an endpoint that was never tried counts for its first 10 s,
   /// so that a start does not spill over; an endpoint that connects again counts for 1 s, so that the renewal of a
-  /// connection does not.
+  /// connection does not. One that waits for its first call is healthy, too: that call has it connect. Endpoints that the policy of
+  /// the zone does not need, such as those of a later priority, do not count.
   ///
   /// The other zones connect when the share of the own one is below 1. Until one of them is ready, all calls go to the own zone. If no
   /// endpoint of the own zone is ready, all calls go to the others. Once its share is 1 again, the others keep

@@ -8,8 +8,8 @@ struct EndpointProbes {
   private var lastOfAll: Duration?
   /// The endpoint that was tried last.
   private var last: EndpointID?
-  /// The endpoints that had failed at the last update.
-  private var failed: Set<EndpointID> = []
+  /// Whether no endpoint was ready at the last update.
+  private var hadNoneReady = false
 
   /// - Parameter period: Greater than 0.
   init(period: Duration) {
@@ -20,11 +20,12 @@ struct EndpointProbes {
   mutating func update(_ endpoints: [BalancedEndpoint], now: Duration) -> [EndpointID] {
     // An attempt to connect may take long where nothing answers.
     let list = endpoints.compactMap { endpoint in
-      endpoint.state == .transientFailure || endpoint.state == .connecting ? endpoint.id : nil
+      let hasFailed = endpoint.state == .transientFailure || endpoint.state == .connecting
+      return hasFailed && !endpoint.isConnected ? endpoint.id : nil
     }
-    let hasReturned =
-      !self.failed.isEmpty && endpoints.contains { $0.state == .ready && self.failed.contains($0.id) }
-    self.failed = Set(list)
+    let hasReady = endpoints.contains { $0.effectiveState == .ready }
+    let hasReturned = self.hadNoneReady && hasReady
+    self.hadNoneReady = !hasReady
     guard !list.isEmpty else {
       self.next = nil
       return []
@@ -47,10 +48,18 @@ struct EndpointProbes {
     return [endpoint]
   }
 
+  /// The part has the calls again, so that no endpoint is tried in turn. If its first one has just returned, the others are
+  /// tried once more.
+  mutating func end(_ endpoints: [BalancedEndpoint], now: Duration) -> [EndpointID] {
+    let list = self.hadNoneReady ? self.update(endpoints, now: now) : []
+    self.stop()
+    return list
+  }
+
   /// No endpoint is to be tried for now.
   mutating func stop() {
     self.next = nil
-    self.failed = []
+    self.hadNoneReady = false
   }
 
   /// When to ask again; nil for not at all.

@@ -8,6 +8,8 @@ package struct PickFirstBalancer: LoadBalancer {
   package var shuffles: Bool
   /// Begins the keys of the endpoints: those of different parts of a tree differ.
   private let keyPrefix: String
+  /// How many elements of ``Endpoint/path`` name the parts that it belongs to.
+  private let depth: Int
   private var current: EndpointID?
   /// The connection was lost: the next call begins another one.
   private var isDormant = false
@@ -20,6 +22,7 @@ package struct PickFirstBalancer: LoadBalancer {
 
   init(shuffles: Bool, at place: TreePlace) {
     self.shuffles = shuffles
+    self.depth = place.depth
     self.keyPrefix = place.names.isEmpty ? "pickFirst" : "pickFirst \(place.names)"
   }
 
@@ -30,6 +33,9 @@ package struct PickFirstBalancer: LoadBalancer {
     var indices: [String?: Int] = [:]
     for endpoint in endpoints {
       if let index = indices[endpoint.serverName] {
+        if endpoint.zone != groups[index].zone || groups[index].zones != nil {
+          groups[index].addZones(of: endpoint)
+        }
         groups[index].addresses += endpoint.addresses
       } else {
         indices[endpoint.serverName] = groups.count
@@ -38,6 +44,10 @@ package struct PickFirstBalancer: LoadBalancer {
         group.key = "\(self.keyPrefix) \(endpoint.serverName ?? "")"
         groups.append(group)
       }
+    }
+    // It is in none of them. Where the zone names a part of the tree, it has to stay.
+    for index in groups.indices where groups[index].zones != nil && groups[index].path.count >= self.depth {
+      groups[index].zone = nil
     }
     return groups
   }

@@ -11,8 +11,6 @@ struct PriorityBalancer: LoadBalancer {
 
   private var names: ChildNames
   private var children: [Member]
-  /// Which child had the calls at the last update.
-  private var current: Int?
 
   /// - Parameter seed: The same for each event loop of a channel.
   init(_ children: [BalancingPolicy.Child], at place: TreePlace, seed: UInt64) {
@@ -42,8 +40,11 @@ struct PriorityBalancer: LoadBalancer {
     for (index, group) in groups.enumerated() {
       decision.include(self.children[index].child, group, share: index == current ? 1 : 0)
       // Only while others serve the calls: otherwise the backoff protects servers that all clients wait for.
-      let isMissed = decision.state == .ready && index < current ?? 0 && self.children[index].child.isStarted
-      decision.probe += self.children[index].probe(group, isMissed: isMissed, now: context.now)
+      if decision.state == .ready, index <= current ?? -1, self.children[index].child.isStarted {
+        decision.probe += self.children[index].probe(group, isMissed: index != current, now: context.now)
+      } else {
+        self.children[index].stopProbes()
+      }
       if let delay = self.children[index].delay(now: context.now) { decision.askAgain(after: delay) }
     }
     decision.rest += self.names.strays(in: endpoints)
@@ -58,6 +59,7 @@ struct PriorityBalancer: LoadBalancer {
       switch self.children[index].child.state {
       case .ready, .idle:
         for lower in usable where lower > index { self.children[lower].leave(now: context.now) }
+        for higher in 0..<index where groups[higher].isEmpty { self.children[higher].passOver() }
         return index
       case .connecting where self.children[index].mayBecomeReady(now: context.now):
         return index
@@ -91,6 +93,9 @@ extension PriorityBalancer {
     private var failoverTime: Duration?
     /// Whether the child was ready or idle since it has failed last: then it has time to connect.
     private var wasUsable = false
+    /// Whether a later child was used because this one had no endpoints. That counts as a failure: calls stay there until this
+    /// child is ready.
+    private var wasEmpty = false
     /// Since when a better child serves the calls.
     private var leftTime: Duration?
     private var probes = EndpointProbes(period: PriorityBalancer.probePeriod)
@@ -119,10 +124,14 @@ extension PriorityBalancer {
     mutating func need(_ endpoints: [BalancedEndpoint], in context: inout BalancerContext) {
       self.leftTime = nil
       guard !self.child.isStarted else { return }
-      self.failoverTime = context.now + PriorityBalancer.failoverTime
+      if !self.wasEmpty { self.failoverTime = context.now + PriorityBalancer.failoverTime }
+      self.wasEmpty = false
       self.child.update(endpoints, in: &context)
       self.stateMayHaveChanged(now: context.now)
     }
+
+    /// A later child serves the calls since this one has no endpoints.
+    mutating func passOver() { self.wasEmpty = true }
 
     /// A better child serves the calls.
     mutating func leave(now: Duration) {
@@ -148,12 +157,12 @@ extension PriorityBalancer {
 
     /// The failed endpoints to try at once.
     ///
-    /// - Parameter isMissed: Whether the child should have the calls, and a later one has them.
+    /// - Parameter isMissed: Whether a later child has the calls; otherwise this one has them.
     mutating func probe(_ endpoints: [BalancedEndpoint], isMissed: Bool, now: Duration) -> [EndpointID] {
-      if isMissed { return self.probes.update(endpoints, now: now) }
-      self.probes.stop()
-      return []
+      isMissed ? self.probes.update(endpoints, now: now) : self.probes.end(endpoints, now: now)
     }
+
+    mutating func stopProbes() { self.probes.stop() }
 
     /// When the child should be looked at again.
     func delay(now: Duration) -> Duration? {

@@ -44,7 +44,11 @@ struct WeightedTargetBalancer: LoadBalancer {
       }
     }
     let state = StateCounts(self.states).aggregate
-    let chosen = self.children.indices.filter { self.children[$0].isStarted && self.states[$0] == state }
+    // An idle target connects for the first call that is picked for it. Nothing else would wake it while others are ready.
+    let chosen = self.children.indices.filter { index in
+      guard self.children[index].isStarted else { return false }
+      return self.states[index] == state || state == .ready && self.states[index] == .idle
+    }
     var decision = BalancerDecision(state: state, picker: self.picker(for: chosen, state, &context.random))
     let sum = chosen.reduce(0) { $0 + Double(self.weights[$1]) }
     for (index, group) in groups.enumerated() {
@@ -59,7 +63,7 @@ struct WeightedTargetBalancer: LoadBalancer {
     return decision
   }
 
-  /// A picker over the parts that have the state of all together.
+  /// A picker over the parts that get calls.
   private mutating func picker(
     for chosen: [Int],
     _ state: ConnectivityState,

@@ -84,7 +84,7 @@ struct ZoneAwareBalancer: LoadBalancer {
       at: self.place.zone(name),
       seed: XXH64.hash(name, seed: self.seed)
     )
-    return Zone(name: name, child: child, health: ZoneHealth(areLazy: !self.base.keepsAllConnected))
+    return Zone(name: name, child: child, health: ZoneHealth(of: self.base, depth: self.place.depth))
   }
 
   private func group<Element>(_ elements: [Element], by endpoint: (Element) -> Endpoint) -> [[Element]] {
@@ -106,18 +106,21 @@ struct ZoneAwareBalancer: LoadBalancer {
     var others = (healthy: 0, total: 0)
     for (index, zone) in self.zones.enumerated() where index != own && self.weight(of: zone) > 0 {
       others.healthy += zone.healthyCount
-      others.total += zone.child.counts.endpoints
+      others.total += zone.totalCount
     }
     let available = self.availability(others.healthy, of: others.total)
     guard let own else { return (0, available) }
-    let first = self.availability(self.zones[own].healthyCount, of: self.zones[own].child.counts.endpoints)
+    let first = self.availability(self.zones[own].healthyCount, of: self.zones[own].totalCount)
     let second = min(1 - first, available)
     guard first + second > 0 else { return (1, others.total > 0 ? 1 : 0) }
     return (first / (first + second), second / (first + second))
   }
 
   private func availability(_ healthy: Int, of total: Int) -> Double {
-    total == 0 ? 0 : min(1, self.settings.overprovisioning * Double(healthy) / Double(total))
+    guard total > 0 else { return 0 }
+    let availability = self.settings.overprovisioning * Double(healthy) / Double(total)
+    // 1.4 × 45 / 63 is 0.9999999999999999.
+    return availability > 1 - 1e-9 ? 1 : availability
   }
 
   private func weight(of zone: Zone) -> Double {
@@ -152,15 +155,20 @@ struct ZoneAwareBalancer: LoadBalancer {
   }
 
   /// The share of calls that each zone gets; all are 0 if no zone is ready.
+  ///
+  /// A zone that is idle connects for the first call that is picked for it. Nothing else would wake it while others are ready.
   private func picks(own: Int?, _ shares: (own: Double, others: Double)) -> [Double] {
+    guard self.zones.contains(where: { $0.child.isStarted && $0.child.state == .ready }) else {
+      return self.zones.map { _ in 0 }
+    }
     var picks = self.zones.map { zone -> Double in
-      guard zone.child.isStarted, zone.child.state == .ready else { return 0 }
-      return self.weight(of: zone) * self.availability(zone.healthyCount, of: zone.child.counts.endpoints)
+      guard zone.canBePicked else { return 0 }
+      return self.weight(of: zone) * self.availability(zone.healthyCount, of: zone.totalCount)
     }
     if let own { picks[own] = 0 }
     let sum = picks.reduce(0, +)
     var (first, second) = shares
-    if let own, self.zones[own].child.isStarted, self.zones[own].child.state == .ready {
+    if let own, self.zones[own].canBePicked {
       if sum == 0 { (first, second) = (1, 0) }
     } else {
       (first, second) = (0, sum > 0 ? 1 : 0)
@@ -219,7 +227,11 @@ struct ZoneAwareBalancer: LoadBalancer {
     now: Duration,
     _ decision: inout BalancerDecision
   ) {
-    guard let own, decision.state == .ready, picks[own] < 1 else { return self.probes.stop() }
+    guard let own, decision.state == .ready else { return self.probes.stop() }
+    guard picks[own] < 1 else {
+      decision.probe += self.probes.end(groups[own], now: now)
+      return
+    }
     decision.probe += self.probes.update(groups[own], now: now)
     if let delay = self.probes.delay(now: now) { decision.askAgain(after: delay) }
   }
@@ -246,6 +258,14 @@ extension ZoneAwareBalancer {
     /// How many endpoints may be able to take calls. Nothing is known of a zone that is not in use.
     var healthyCount: Int { self.isUsed ? self.health.healthyCount : self.child.counts.endpoints }
 
+    /// How many endpoints could be healthy.
+    var totalCount: Int { self.isUsed ? self.health.totalCount : self.child.counts.endpoints }
+
+    /// Whether its picker knows what to do with a call.
+    var canBePicked: Bool {
+      self.child.isStarted && (self.child.state == .ready || self.child.state == .idle)
+    }
+
     mutating func start() { self.isUsed = true }
 
     mutating func stop() {
@@ -257,8 +277,8 @@ extension ZoneAwareBalancer {
     mutating func refresh(_ endpoints: [BalancedEndpoint], in context: inout BalancerContext) {
       self.weight = endpoints.reduce(0) { $0 + Double(max($1.endpoint.weight, 1)) }
       guard self.isUsed else { return self.child.count(endpoints) }
-      self.child.update(endpoints, in: &context)
-      self.health.update(endpoints, now: context.now)
+      let rest = self.child.update(endpoints, in: &context).rest
+      self.health.update(endpoints, without: rest, now: context.now)
     }
   }
 }

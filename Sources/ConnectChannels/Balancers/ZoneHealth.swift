@@ -10,6 +10,8 @@ struct ZoneHealth {
 
   private struct Member {
     let id: EndpointID
+    /// Whether it may be idle because no call has needed it.
+    let isLazy: Bool
     var wasReady = false
     /// Until when it counts as healthy though it is not ready.
     var trustedUntil: Duration?
@@ -17,18 +19,30 @@ struct ZoneHealth {
 
   /// In the order of the list.
   private var members: [Member] = []
-  /// Whether endpoints may be idle because no call has needed them.
-  private let areLazy: Bool
+  private let policy: BalancingPolicy
+  private let depth: Int
   private(set) var healthyCount = 0
+  /// How many endpoints count at all.
+  private(set) var totalCount = 0
   /// When the next endpoint does not count as healthy any more, if it is not ready by then.
   private(set) var nextChange: Duration?
 
-  init(areLazy: Bool) {
-    self.areLazy = areLazy
+  /// - Parameter policy: That of the zone, at this depth of a tree.
+  init(of policy: BalancingPolicy, depth: Int) {
+    self.policy = policy
+    self.depth = depth
   }
 
-  mutating func update(_ endpoints: [BalancedEndpoint], now: Duration) {
+  /// - Parameter resting: The endpoints that the zone's policy does not need now, such as those of a later priority. They do not
+  ///   connect, which says nothing of the zone.
+  mutating func update(_ endpoints: [BalancedEndpoint], without resting: [EndpointID] = [], now: Duration) {
+    var endpoints = endpoints
+    if !resting.isEmpty {
+      let resting = Set(resting)
+      endpoints.removeAll { resting.contains($0.id) }
+    }
     self.adjust(to: endpoints, now: now)
+    self.totalCount = endpoints.count
     self.healthyCount = 0
     self.nextChange = nil
     for (index, endpoint) in endpoints.enumerated() {
@@ -40,6 +54,7 @@ struct ZoneHealth {
   mutating func forget() {
     self.members = []
     self.healthyCount = 0
+    self.totalCount = 0
     self.nextChange = nil
   }
 
@@ -50,7 +65,9 @@ struct ZoneHealth {
     }
     let known = Dictionary(uniqueKeysWithValues: self.members.map { ($0.id, $0) })
     self.members = endpoints.map { endpoint in
-      known[endpoint.id] ?? Member(id: endpoint.id, trustedUntil: now + Self.startTime)
+      if let member = known[endpoint.id] { return member }
+      let isLazy = !self.policy.keepsConnected(endpoint.endpoint, depth: self.depth)
+      return Member(id: endpoint.id, isLazy: isLazy, trustedUntil: now + Self.startTime)
     }
   }
 
@@ -65,7 +82,7 @@ struct ZoneHealth {
       self.members[index].trustedUntil = nil
       return false
     case .idle, .connecting:
-      if state == .idle, self.areLazy { return true }
+      if state == .idle, self.members[index].isLazy { return true }
       if self.members[index].wasReady {
         self.members[index].wasReady = false
         self.members[index].trustedUntil = now + Self.renewalTime

@@ -12,6 +12,8 @@ public struct BalancedEndpoint: Sendable, Identifiable {
   public var isEjected: Bool
   /// Whether the endpoint counts as connecting since it is not known if its connections still work.
   package var isSuspect = false
+  /// Whether it has a connection, though it may not count as ready.
+  package var isConnected = false
 
   /// An endpoint as a channel describes it to a balancer, for tests of balancers.
   public init(

@@ -4,8 +4,6 @@ internal import NIOCore
 /// Counts the calls of a channel's endpoints for its balancer. Confined to the channel's executor.
 final class CallTracker {
   let loads = EndpointLoads()
-  /// Whether servers report their load with each call, rather than on a separate stream.
-  var takesReportsOfCalls = true
   private let executor: any CallExecutor
 
   init(on executor: any CallExecutor) {
@@ -14,7 +12,7 @@ final class CallTracker {
 
   /// A response's trailers may carry a load report (ORCA, gRFC A51).
   func received(_ metadata: Headers, named name: String, from id: EndpointID) {
-    guard self.takesReportsOfCalls, let value = metadata.first(name), let bytes = Base64.decode(value),
+    guard let value = metadata.first(name), let bytes = Base64.decode(value),
       let report = LoadReport(decoding: Array(bytes.readableBytesView))
     else { return }
     self.loads.record(report, of: id, now: self.executor.now)
@@ -82,18 +80,23 @@ final class TrackedCall: HTTPStream, HTTPStreamHandler {
     self.note(head.headers)
     if head.status != 200 { self.isSuccess = false }
     // Connect's unary responses carry their trailers as headers.
-    self.tracker.received(head.headers, named: "trailer-\(Self.loadTrailer)", from: self.subchannel.id)
+    self.takeReport(head.headers, named: "trailer-\(Self.loadTrailer)")
     self.handler?.streamDidReceive(head)
   }
 
   func streamDidEnd(trailers: Headers) {
     self.note(trailers)
-    self.tracker.received(trailers, named: Self.loadTrailer, from: self.subchannel.id)
+    self.takeReport(trailers, named: Self.loadTrailer)
     self.end(isSuccess: self.isSuccess)?.streamDidEnd(trailers: trailers)
   }
 
   func streamDidFail(_ failure: HTTPStreamFailure) {
     self.end(isSuccess: false)?.streamDidFail(failure)
+  }
+
+  private func takeReport(_ metadata: Headers, named name: String) {
+    guard self.subchannel.watches.takeReportsOfCalls else { return }
+    self.tracker.received(metadata, named: name, from: self.subchannel.id)
   }
 
   private func note(_ headers: Headers) {

@@ -104,7 +104,7 @@ final class ChannelEndpoints {
 
   /// A new call waits: endpoints that wait for a backoff without a call connect at once.
   func connectResting() {
-    for subchannel in self.subchannels.list where subchannel.race.isResting {
+    for subchannel in self.subchannels.list where subchannel.race.waitsForCall {
       subchannel.race.connect(isForCall: true)
     }
   }
@@ -147,11 +147,13 @@ final class ChannelEndpoints {
     if self.subchannels.resting != decision.rest {
       self.subchannels.resting = decision.rest
       let resting = Set(decision.rest)
-      for subchannel in self.subchannels.list { subchannel.race.setResting(resting.contains(subchannel.id)) }
+      for subchannel in self.subchannels.list { subchannel.race.setUnneeded(resting.contains(subchannel.id)) }
     }
     if !channel.isClosingWhenIdle || !channel.waiting.isEmpty {
-      for id in decision.connect { self.subchannels[id]?.race.connect(isForCall: channel.waiting.hasNew) }
-      for id in decision.probe { self.subchannels[id]?.race.probe() }
+      for subchannel in self.subchannels.needed(decision.connect) {
+        subchannel.race.connect(isForCall: channel.waiting.hasNew)
+      }
+      for subchannel in self.subchannels.needed(decision.probe) { subchannel.race.probe() }
     }
     channel.waiting.hasNew = false
     if (self.picker as? ConstantPicker)?.result != .wait { channel.placeWaiting() }
@@ -203,7 +205,6 @@ final class ChannelEndpoints {
   }
 
   private func configureSubchannels(_ rules: ChannelRules) {
-    self.tracker.takesReportsOfCalls = self.policy.outOfBandPeriod == nil
     let service = rules.healthCheckedService
     let connections = rules.maximumHTTP2Connections
     for subchannel in self.subchannels.list {
@@ -232,6 +233,7 @@ final class ChannelEndpoints {
     for part in self.outliers { part.leave() }
     self.outliers = []
     self.picker = nil
+    self.parts = []
     self.single = nil
     self.updateTimer.take()?.cancel()
     self.balancer = nil

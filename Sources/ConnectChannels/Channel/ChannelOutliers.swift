@@ -49,8 +49,11 @@ final class ChannelOutliers: OutlierMember {
     return groups.map { scope, subchannels in
       let known = endpoints.outliers.first { $0.place == scope.place }
       let part = known ?? ChannelOutliers(scope.place, of: endpoints)
-      // Calls of a time without outlier detection do not count.
-      if known == nil { for subchannel in subchannels { subchannel.counters.outcomes = CallOutcomes() } }
+      // Calls of a time without outlier detection, or of another part, do not count.
+      let before = Set(part.part.value.subchannels.map(\.id))
+      for subchannel in subchannels where !before.contains(subchannel.id) {
+        subchannel.counters.outcomes = CallOutcomes()
+      }
       part.part.value.subchannels = subchannels
       part.judge.join(part, subchannels.map(\.endpoint.identity), scope.settings)
       return part

@@ -31,8 +31,8 @@ final class EndpointRace: AttemptOwner {
   /// Why the last attempt or connection has failed; nil once one is ready.
   var lastError: String? { self.race.lastError }
 
-  /// Whether a call would have it connect.
-  var isResting: Bool { self.race.isResting }
+  /// Whether it waits for a backoff that a call would cut short.
+  var waitsForCall: Bool { self.race.isResting && !self.pool.state.growth.limits.isUnneeded }
 
   /// Where the connection leads to; nil if there is none.
   var address: EndpointAddress? { self.race.connection?.address }
@@ -56,15 +56,20 @@ final class EndpointRace: AttemptOwner {
     self.run(self.race.probe(now: self.now, random: &self.random))
   }
 
-  /// Whether the balancer needs the endpoint now. If it does not, attempts are given up, and the last connection closes after
-  /// the idle timeout.
-  func setResting(_ isResting: Bool) {
-    guard isResting != self.pool.state.growth.limits.isResting else { return }
-    self.pool.state.growth.limits.isResting = isResting
-    guard isResting else { return }
-    // Nobody has looked at the last connection so far.
-    self.pool.update { $0.checkIdle(now: self.now) }
-    self.run(self.race.rest())
+  /// Whether the balancer does not need the endpoint now. Then attempts are given up, and the last connection closes after the
+  /// idle timeout.
+  func setUnneeded(_ isUnneeded: Bool) {
+    guard isUnneeded != self.pool.state.growth.limits.isUnneeded else { return }
+    self.pool.state.growth.limits.isUnneeded = isUnneeded
+    // A watch would keep its connection from closing.
+    self.subchannel?.watches.isPaused = isUnneeded
+    if isUnneeded {
+      self.pool.update { $0.checkIdle(now: self.now, isDue: false) }
+      self.run(self.race.rest())
+    } else if self.pool.state.isSuspect {
+      // Nobody has looked for another connection so far.
+      self.run(self.race.connectionIsSuspect())
+    }
   }
 
   func update(_ addresses: [EndpointAddress]) {
@@ -100,6 +105,11 @@ final class EndpointRace: AttemptOwner {
   // MARK: - Actions
 
   private func run(_ actions: [AddressRace.Action]) {
+    self.perform(actions)
+    if self.pool.state.growth.limits.isUnneeded { self.perform(self.race.rest(exceptForCall: true)) }
+  }
+
+  private func perform(_ actions: [AddressRace.Action]) {
     for action in actions {
       switch action {
       case .connect(let attempt):

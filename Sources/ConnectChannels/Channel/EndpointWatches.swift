@@ -17,6 +17,13 @@ final class EndpointWatches {
   private(set) var startedCount = 0
   /// Watches that have ended but still have a place on their connection.
   private var endedCount = 0
+  /// Whether nobody needs the endpoint now.
+  var isPaused = false {
+    didSet {
+      guard self.isPaused != oldValue else { return }
+      if self.isPaused { self.stop() } else { self.restart() }
+    }
+  }
 
   init(in environment: ChannelEnvironment, seed: UInt64) {
     self.environment = environment
@@ -41,7 +48,7 @@ final class EndpointWatches {
         self?.setHealth(EndpointHealth(event))
       }
     }
-    self.healthWatch?.restart()
+    if !self.isPaused { self.healthWatch?.restart() }
   }
 
   private func setHealth(_ health: EndpointHealth) {
@@ -49,6 +56,9 @@ final class EndpointWatches {
     self.health = health
     self.subchannel?.channel?.endpoints.needsUpdate()
   }
+
+  /// Whether the server reports its load with each call, rather than on a separate stream.
+  var takeReportsOfCalls: Bool { self.period == nil }
 
   /// Asks for a report of the load in each `period` from now on; nil for none.
   func watchLoad(every period: Duration?) {
@@ -61,7 +71,7 @@ final class EndpointWatches {
         if case .answer(let report) = event { self?.record(report) }
       }
     }
-    self.loadWatch?.restart()
+    if !self.isPaused { self.loadWatch?.restart() }
   }
 
   private func record(_ report: LoadReport) {
@@ -71,11 +81,12 @@ final class EndpointWatches {
 
   /// Restarts the watches on a connection that takes streams.
   func restart() {
+    guard !self.isPaused else { return }
     self.healthWatch?.restart()
     self.loadWatch?.restart()
   }
 
-  /// There is no connection.
+  /// There is no connection, or nobody wants answers.
   func stop() {
     self.healthWatch?.stop()
     self.loadWatch?.stop()

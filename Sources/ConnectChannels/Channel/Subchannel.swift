@@ -67,6 +67,7 @@ final class Subchannel {
       isEjected: self.isEjected
     )
     guard endpoint.state == .ready else { return endpoint }
+    endpoint.isConnected = true
     guard !self.pool.state.isSuspect else {
       endpoint.state = .connecting
       endpoint.isSuspect = true
@@ -98,7 +99,10 @@ final class Subchannel {
 
   /// The resolver has new attributes for the same endpoint.
   func update(_ endpoint: Endpoint, keepsConnection: Bool) {
-    self.pool.state.growth.limits.keepsLast = keepsConnection
+    if keepsConnection != self.pool.state.growth.limits.keepsLast {
+      self.pool.state.growth.limits.keepsLast = keepsConnection
+      self.pool.update { $0.checkIdle(now: self.environment.executor.now, isDue: false) }
+    }
     guard endpoint != self.endpoint else { return }
     self.endpoint = endpoint
     self.race.update(endpoint.addresses)
@@ -159,7 +163,7 @@ final class Subchannel {
       let waited = start.map { self.environment.executor.now - $0 }
       let place = PickPlace(
         cluster: additions?.cluster ?? self.environment.cluster,
-        zone: self.endpoint.zone,
+        zone: self.endpoint.zone(at: member.address),
         ownZone: self.environment.configuration.zone
       )
       let event = ChannelEvent.picked(endpoint: member.name, waited: waited, place: place)
@@ -234,7 +238,7 @@ final class Subchannel {
     if self.race.state != .shutdown { self.channel?.resolution.resolveAgain() }
     let hasServed = self.pool.hasServed
     if self.race.connectionLost(error, hasServed: hasServed), hasServed, self.callCount > 0,
-      !self.pool.state.closesWhenIdle, !self.pool.state.growth.limits.isResting
+      !self.pool.state.closesWhenIdle, !self.pool.state.growth.limits.isUnneeded
     {
       // Calls are being made: the next one need not wait for a connection.
       self.race.connect(isForCall: true)

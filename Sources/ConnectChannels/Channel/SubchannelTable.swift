@@ -26,6 +26,11 @@ struct SubchannelTable {
   /// How many calls wait for connections to endpoints.
   var waitingCount: Int { self.list.reduce(0) { $0 + $1.pool.state.waiting.count } }
 
+  /// The subchannels of these endpoints, without those that the balancer does not need.
+  func needed(_ ids: [EndpointID]) -> [Subchannel] {
+    ids.compactMap { self[$0] }.filter { !$0.pool.state.growth.limits.isUnneeded }
+  }
+
   /// Adds a subchannel, which is not in the list yet.
   mutating func add(_ make: (EndpointID) -> Subchannel) -> Subchannel {
     let id = self.ids.make()

@@ -2,6 +2,8 @@
 struct AddressPass: Sendable {
   /// How long an attempt may take.
   var timeLimit = Duration.zero
+  /// Whether a call has asked for the pass. That counts until the backoff after it is over.
+  var isForCall = false
   /// The addresses that the pass has not tried yet, the next one last.
   private(set) var untried: [EndpointAddress] = []
   private(set) var attempts: [ConnectionAttempt] = []
@@ -57,12 +59,20 @@ struct AddressPass: Sendable {
     self.attempts.removeAll { !addresses.contains($0.address) }
   }
 
-  /// Cancels the oldest attempts until there are fewer.
-  mutating func limit(attempts limit: Int, _ actions: inout [AddressRace.Action]) {
-    guard self.attempts.count >= max(limit, 1) else { return }
-    let oldest = self.attempts.count - max(limit, 1) + 1
-    for attempt in self.attempts[..<oldest] { actions.append(.cancel(attempt)) }
-    self.attempts.removeFirst(oldest)
+  /// Cancels attempts until there are fewer: old ones, but not the oldest of each address. That one has its full time, so that
+  /// slow servers are reached, too.
+  ///
+  /// - Returns: The address of an attempt that was cancelled, if one was.
+  mutating func limit(attempts limit: Int, _ actions: inout [AddressRace.Action]) -> EndpointAddress? {
+    var address: EndpointAddress?
+    while self.attempts.count >= limit {
+      var seen: Set<EndpointAddress> = []
+      guard let index = self.attempts.firstIndex(where: { !seen.insert($0.address).inserted }) else { break }
+      let attempt = self.attempts.remove(at: index)
+      address = attempt.address
+      actions.append(.cancel(attempt))
+    }
+    return address
   }
 
   mutating func end(_ actions: inout [AddressRace.Action]) {

@@ -107,6 +107,7 @@ package struct AddressRace: Sendable {
   package mutating func connect(isForCall: Bool = true, now: Duration, random: inout SeededRandom) -> [Action]
   {
     guard self.phase == .idle || isForCall && self.isResting else { return [] }
+    self.pass.isForCall = isForCall
     var actions: [Action] = []
     if !isForCall, self.quickLosses > 1, now < self.nextPass {
       self.phase = .resting
@@ -129,7 +130,11 @@ package struct AddressRace: Sendable {
       self.tryRest(except: [], &actions)
     case .trying:
       guard self.pass.untried.isEmpty else { break }
-      self.pass.limit(attempts: 4 * self.addresses.count, &actions)
+      if let address = self.pass.limit(attempts: 4 * self.addresses.count, &actions) {
+        // The pass may never end, but that is a failure all the same.
+        self.lastError = "\(address): no answer to several attempts to connect"
+        if self.state != .transientFailure { self.report(.transientFailure, &actions) }
+      }
       self.tryRest(except: [], &actions)
     case .stuck, .connected, .shutDown:
       break
@@ -137,8 +142,11 @@ package struct AddressRace: Sendable {
     return actions
   }
 
-  /// No connection is wanted: attempts are given up. A connection stays.
-  package mutating func rest() -> [Action] {
+  /// No connection is wanted: attempts are given up, also those beside a connection in doubt. A connection stays.
+  ///
+  /// - Parameter exceptForCall: Whether what a call has asked for goes on, until the backoff after a failure is over.
+  package mutating func rest(exceptForCall: Bool = false) -> [Action] {
+    if exceptForCall, self.pass.isForCall { return [] }
     switch self.phase {
     case .resting, .trying, .backingOff:
       var actions: [Action] = []
@@ -146,12 +154,17 @@ package struct AddressRace: Sendable {
       self.phase = .idle
       self.report(.idle, &actions)
       return actions
+    case .connected where self.isDoubted:
+      var actions: [Action] = []
+      self.isDoubted = false
+      self.pass.end(&actions)
+      return actions
     case .idle, .stuck, .connected, .shutDown:
       return []
     }
   }
 
-  /// Whether a call would have it connect.
+  /// Whether it waits for a backoff that a call would cut short.
   package var isResting: Bool { self.phase == .resting }
 
   /// The resolver has other addresses. A connection, or attempt, to one of them stays; others end. After a failure
@@ -215,6 +228,7 @@ package struct AddressRace: Sendable {
       self.nextPass = min(self.nextPass, now + self.configuration.backoff.initial)
     }
     self.isDoubted = false
+    self.pass.isForCall = false
     self.lastError = nil
     self.phase = .connected(attempt)
     self.report(.ready, &actions)
@@ -290,7 +304,9 @@ package struct AddressRace: Sendable {
     var actions: [Action] = []
     switch self.phase {
     case .trying, .connected: self.pass.startNext(&actions)
-    case .resting, .backingOff: self.beginPass(now: now, &random, &actions)
+    case .resting, .backingOff:
+      self.pass.isForCall = false
+      self.beginPass(now: now, &random, &actions)
     case .idle, .stuck, .shutDown: break
     }
     return actions

@@ -19,6 +19,8 @@ public struct Endpoint: Sendable, Hashable {
   /// ``BalancingPolicy/priority(_:)`` and ``BalancingPolicy/weightedTarget(_:)``. Where the path is too short, ``zone`` is the
   /// name. Empty by default.
   public var path: [String]
+  /// The zones of the addresses, if several servers were merged whose zones differ.
+  private(set) var zones: [EndpointAddress: String]?
 
   /// An endpoint with the given addresses, the preferred one first.
   public init(
@@ -50,6 +52,21 @@ public struct Endpoint: Sendable, Hashable {
       addresses.append(address)
     }
     self.init(addresses: addresses)
+  }
+}
+
+extension Endpoint {
+  /// Prepares a merge with an endpoint of another zone: to be called before its addresses are added.
+  mutating func addZones(of other: Endpoint) {
+    var zones = self.zones ?? [:]
+    if self.zones == nil, let zone = self.zone { for address in self.addresses { zones[address] = zone } }
+    if let zone = other.zone { for address in other.addresses { zones[address] = zones[address] ?? zone } }
+    self.zones = zones
+  }
+
+  /// The zone of the server at one of the addresses.
+  func zone(at address: EndpointAddress) -> String? {
+    if let zones = self.zones { zones[address] } else { self.zone }
   }
 }
 

@@ -35,7 +35,8 @@ extension ConnectionPool {
     /// All streams that were started.
     private(set) var startedStreams = 0
     private var nextGeneration: UInt64 = 0
-    private var isIdleCheckPending = false
+    /// Whether a check was requested whose time is not over.
+    var isIdleCheckPending = false
 
     // In place: a copy of a slot would be one of its connection, too.
     subscript(index: Int) -> Slot {
@@ -189,7 +190,6 @@ extension ConnectionPool {
 
     /// Drains the connections that have had no stream for the idle timeout.
     mutating func drainIdle(_ limits: Limits, now: Duration, _ actions: inout [Action]) {
-      self.isIdleCheckPending = false
       var next: Duration?
       for index in self.slots.indices
       where self.slots[index].phase == .open && self.slots[index].streams == 0 {

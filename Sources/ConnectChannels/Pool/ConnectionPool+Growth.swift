@@ -15,9 +15,9 @@ extension ConnectionPool {
     /// Whether the last HTTP/2 or HTTP/3 connection stays beyond the idle timeout.
     var keepsLast = false
     /// Whether the endpoint is not needed now, so that no connection stays.
-    var isResting = false
+    var isUnneeded = false
     /// Whether the last connection stays now.
-    var keepsLastNow: Bool { self.keepsLast && !self.isResting }
+    var keepsLastNow: Bool { self.keepsLast && !self.isUnneeded }
   }
 
   /// When a pool opens connections, and for how many calls.

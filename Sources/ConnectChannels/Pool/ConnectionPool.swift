@@ -263,7 +263,10 @@ struct ConnectionPool<Connection, Waiter> {
   }
 
   /// Closes the connections that have had no stream for the idle timeout.
-  mutating func checkIdle(now: Duration) -> [Action] {
+  ///
+  /// - Parameter isDue: Whether the time of ``Action/checkIdle(after:)`` is over. Otherwise that check is still to come.
+  mutating func checkIdle(now: Duration, isDue: Bool = true) -> [Action] {
+    if isDue { self.connections.isIdleCheckPending = false }
     var actions: [Action] = []
     self.connections.drainIdle(self.growth.limits, now: now, &actions)
     if !self.growth.limits.keepsLastNow, self.connections.areGone, !actions.isEmpty {

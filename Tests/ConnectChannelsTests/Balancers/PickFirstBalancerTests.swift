@@ -1,5 +1,6 @@
-import ConnectChannels
 import XCTest
+
+@testable import ConnectChannels
 
 final class PickFirstBalancerTests: XCTestCase {
   private func picks(_ decision: BalancerDecision) -> PickResult { decision.picker.pick() }
@@ -111,5 +112,25 @@ final class PickFirstBalancerTests: XCTestCase {
       firsts.insert(addresses[0])
     }
     XCTAssertEqual(firsts.count, 10)
+  }
+
+  /// A merged endpoint is in a zone only if all of its servers are.
+  func testZonesOfMergedEndpoints() throws {
+    var random = SeededRandom(seed: 1)
+    let endpoints = (0..<3).map { BalancedEndpoint.number($0, .idle).endpoint }
+    let cases: [([String?], String?)] = [
+      (["a", "a", "a"], "a"), (["a", "b", "a"], nil), ([nil, "a", "a"], nil), (["a", "a", nil], nil),
+    ]
+    for (zones, expected) in cases {
+      let list = zip(endpoints, zones).map { endpoint, zone in
+        var endpoint = endpoint
+        endpoint.zone = zone
+        return endpoint
+      }
+      var balancer = PickFirstBalancer()
+      let merged = try XCTUnwrap(balancer.select(list, random: &random).first)
+      XCTAssertEqual(merged.zone, expected, "\(zones)")
+      XCTAssertEqual(endpoints.map { merged.zone(at: $0.addresses[0]) }, zones)
+    }
   }
 }

@@ -120,6 +120,26 @@ final class PriorityBalancerTests: XCTestCase {
     XCTAssertEqual(fleet.decision.parts.map(\.endpoints), [0, 2])
   }
 
+  /// A part without endpoints counts as failed: calls do not wait for it when it gets some.
+  func testAPartThatGetsItsEndpointsBack() {
+    var fleet = self.fixture()
+    let all = fleet.endpoints.map(\.endpoint)
+    fleet.connectAll()
+    for _ in 0..<2 {
+      fleet.resolve(all.filter { $0.path == ["b"] })
+      fleet.connectAll()
+      XCTAssertEqual(fleet.calls(10), ["b": 10])
+      fleet.resolve(all)
+      XCTAssertEqual(fleet.endpoints.map(\.state), [.connecting, .connecting, .ready, .ready])
+      XCTAssertEqual(fleet.calls(10), ["b": 10])
+      fleet.connectAll()
+      XCTAssertEqual(fleet.calls(10), ["a": 10])
+    }
+    // It has time to connect as any part that was ready.
+    fleet.set([0, 1], .connecting)
+    XCTAssertEqual(fleet.pick(), .wait)
+  }
+
   /// A part that has failed is tried again and again while another one has its calls.
   func testFailedEndpointsAreProbedInTurn() {
     var fleet = TreeFixture(self.policy, ["a": 3, "b": 1], paths: true)
@@ -129,8 +149,10 @@ final class PriorityBalancerTests: XCTestCase {
     fleet.probed = []
     fleet.advance(by: .milliseconds(2_000))
     XCTAssertEqual(fleet.probed, [0, 1, 2, 0])
+    fleet.probed = []
     fleet.set([1], .ready)
-    // The first part has the calls again.
+    // The first part has the calls again. The way to its other endpoints may work again, too.
+    XCTAssertEqual(fleet.probed, [0, 2])
     fleet.probed = []
     fleet.advance(by: .seconds(10))
     XCTAssertEqual(fleet.probed, [])
@@ -220,6 +242,10 @@ final class PriorityBalancerTests: XCTestCase {
       XCTAssertEqual(fleet.calls(1000), ["near": 1000], "seed \(seed)")
       fleet.set(near, .transientFailure)
       fleet.connectAll()
+      // Calls have the ring connect.
+      XCTAssertEqual(fleet.calls(1000), ["far": 900, "": 100], "seed \(seed)")
+      let ring = fleet.endpoints.indices.filter { fleet.endpoints[$0].endpoint.path == ["far", "t0"] }
+      fleet.set(ring, .ready)
       XCTAssertEqual(fleet.calls(1000), ["far": 1000], "seed \(seed)")
       fleet.set([near[0]], .ready)
       XCTAssertEqual(fleet.calls(1000), ["near": 1000], "seed \(seed)")

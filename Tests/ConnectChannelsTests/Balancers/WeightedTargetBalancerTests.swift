@@ -100,10 +100,17 @@ final class WeightedTargetBalancerTests: XCTestCase {
       endpoint.path = [target]
       list.append(endpoint)
     }
-    let fleet = TreeFixture(self.policy([1, 1], .ringHash()), list)
+    var fleet = TreeFixture(self.policy([1, 1], .ringHash()), list)
     XCTAssertEqual(fleet.decision.state, .idle)
     let picks = Set((0..<10).map { _ in fleet.decision.picker.pick(hash: 1) })
     XCTAssertEqual(picks, [.connect(EndpointID(0)), .connect(EndpointID(1))])
+    // Also while another one is ready.
+    fleet.set([0], .ready)
+    XCTAssertEqual(fleet.decision.state, .ready)
+    XCTAssertEqual(fleet.calls(10), ["t0": 5, "": 5])
+    XCTAssertEqual(fleet.decision.parts.map(\.share), [0.5, 0.5])
+    fleet.set([1], .connecting)
+    XCTAssertEqual(fleet.calls(10), ["t0": 10])
   }
 
   /// Merged endpoints of pick_first in different targets are different endpoints.
@@ -121,7 +128,10 @@ final class WeightedTargetBalancerTests: XCTestCase {
 
   /// One target is as cheap as its policy alone.
   func testASinglePickerIsNotWrapped() {
-    XCTAssertTrue(self.fleet([3]).decision.picker is ConstantPicker == false)
+    let several = self.fleet([3])
+    var alone = TreeFixture(.roundRobin, several.endpoints.map(\.endpoint))
+    alone.connectAll()
+    XCTAssertTrue(type(of: several.decision.picker) == type(of: alone.decision.picker))
     var list = [BalancedEndpoint.number(0, .idle).endpoint]
     list[0].path = ["t0"]
     var fleet = TreeFixture(self.policy([1], .pickFirst), list)

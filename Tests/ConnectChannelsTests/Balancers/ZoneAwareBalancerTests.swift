@@ -232,6 +232,17 @@ final class ZoneAwareBalancerTests: XCTestCase {
     XCTAssertEqual(fleet.endpoints[10].state, .idle)
   }
 
+  /// A server that renews its connection says nothing of those that have failed.
+  func testARenewalProbesNothing() {
+    var fleet = self.fleet()
+    fleet.set(0..<6, .transientFailure)
+    fleet.connectAll()
+    fleet.probed = []
+    fleet.set([9], .connecting)
+    fleet.set([9], .ready)
+    XCTAssertEqual(fleet.probed, [])
+  }
+
   // MARK: Other policies
 
   func testPoliciesThatConnectLazily() {

@@ -196,6 +196,44 @@ final class ChannelTreeTests: XCTestCase {
     fleet.advance(by: .seconds(100))
     XCTAssertEqual(self.near.map { fleet.network.open(at: $0).count }, [0, 0, 0, 0])
     XCTAssertEqual(self.far.map { fleet.network.open(at: $0).count }, [1, 1])
+    // The target that is idle has not lost its share: the first call for it has it connect.
+    XCTAssertGreaterThanOrEqual(self.nearCalls(fleet) ?? 0, 49)
+    XCTAssertEqual(self.nearCalls(fleet), 50)
+  }
+
+  /// An endpoint that moves to another part begins there without the failures that nobody has judged.
+  func testFailuresBeforeAMoveDoNotCount() async {
+    let strict = OutlierDetection(
+      successRate: nil,
+      failurePercentage: .init(threshold: 10, minimumHosts: 1, minimumCalls: 10)
+    )
+    let fleet = FakeFleet {
+      $0.balancing = .weightedTarget([
+        .init("strict", weight: 1, .outlierDetection(strict, of: .roundRobin)),
+        .init("none", weight: 1, .roundRobin),
+      ])
+    }
+    func resolve(_ parts: [String]) {
+      let list = parts.enumerated().map { number, part in
+        Endpoint(addresses: BalancedEndpoint.number(number, .idle).endpoint.addresses, path: [part])
+      }
+      fleet.resolver.update(list)
+      fleet.executor.runUntilIdle()
+    }
+    resolve(["strict", "strict", "none", "none"])
+    var fails = true
+    fleet.network.answer = { stream in
+      stream.respond()
+      stream.end(["grpc-status": [fails && stream.address == "10.0.0.2:80" ? "14" : "0"]])
+    }
+    for _ in 0..<400 { fleet.call() }
+    fails = false
+    resolve(["strict", "strict", "strict", "none"])
+    for _ in 0..<400 { fleet.call() }
+    fleet.advance(by: .seconds(11))
+    let snapshot = await fleet.channel.snapshot()
+    XCTAssertEqual(snapshot.endpoints.map(\.isEjected), [false, false, false, false])
+    XCTAssertEqual(snapshot.parts.map(\.ready), [3, 1])
   }
 
   /// Each part with outlier detection compares its own endpoints, by its own settings.

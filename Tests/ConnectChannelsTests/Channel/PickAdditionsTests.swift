@@ -164,6 +164,28 @@ final class PickAdditionsTests: XCTestCase {
     XCTAssertFalse(PickPlace(ownZone: "west").isInOtherZone)
   }
 
+  /// pick_first makes one endpoint of all: the zone is that of the server that has answered.
+  func testThePlaceOfAMergedEndpoint() {
+    for policy in [nil, BalancingPolicy.pickFirst, .zoneAware(of: .pickFirst)] {
+      let recorder = Recorder()
+      let fleet = FakeFleet {
+        $0.balancing = policy
+        $0.observer = recorder
+        $0.zone = "east"
+      }
+      fleet.network.behaviours[self.a] = .refuses
+      fleet.resolver.update(
+        [(self.a, "west"), ("10.0.0.77:80", "east")].compactMap { address, zone in
+          var endpoint = Endpoint(address)
+          endpoint?.zone = zone
+          return endpoint
+        }
+      )
+      fleet.call()
+      XCTAssertEqual(recorder.places.withLock { $0 }, [PickPlace(zone: "east", ownZone: "east")])
+    }
+  }
+
   // MARK: Drops
 
   func testDroppedCallsFailAtOnce() {

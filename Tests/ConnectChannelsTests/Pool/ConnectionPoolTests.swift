@@ -370,6 +370,10 @@ final class ConnectionPoolTests: XCTestCase {
     harness.streamCloses(on: first)
     harness.now = .seconds(20)
     harness.streamCloses(on: second)
+    // A look before that asks for no second check.
+    let checks = harness.idleChecks
+    harness.run(harness.pool.checkIdle(now: .seconds(1), isDue: false))
+    XCTAssertEqual(harness.idleChecks, checks)
     harness.checkIdle(at: .seconds(60))
     XCTAssertEqual(harness.drained, [])
     XCTAssertEqual(harness.idleChecks, [.seconds(60), .seconds(10)])
