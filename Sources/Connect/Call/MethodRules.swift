@@ -16,6 +16,8 @@ package final class MethodRules: Sendable {
   package let hedging: HedgingPolicy?
   /// Who has set the timeout, for messages: `service config`, or `route`.
   package let timeoutSource: String
+  /// Who has set the retries or hedges, for messages: `service config`, or `route`.
+  package let attemptsSource: String
 
   package init(
     timeout: Duration? = nil,
@@ -24,7 +26,8 @@ package final class MethodRules: Sendable {
     maximumResponseMessageSize: Int? = nil,
     retry: RetryRules? = nil,
     hedging: HedgingPolicy? = nil,
-    timeoutSource: String = "service config"
+    timeoutSource: String = "service config",
+    attemptsSource: String = "service config"
   ) {
     self.timeout = timeout.map { max($0.clamped, .zero) }
     self.waitForReady = waitForReady
@@ -33,6 +36,7 @@ package final class MethodRules: Sendable {
     self.retry = retry
     self.hedging = hedging
     self.timeoutSource = timeoutSource
+    self.attemptsSource = attemptsSource
   }
 }
 

@@ -7,9 +7,14 @@ final class RuleWarnings: Sendable {
     case retriesWithoutInterceptor, retriesBeyondCap, hedgedStream
   }
 
+  private struct Checked: Hashable {
+    let path: String
+    let source: String
+  }
+
   private struct State {
-    /// Paths.
-    var checked: Set<String> = []
+    /// By path and source: routes may have other attempts than the service config.
+    var checked: Set<Checked> = []
     var logged: Set<Kind> = []
   }
 
@@ -17,12 +22,12 @@ final class RuleWarnings: Sendable {
 
   private let state = Mutex(State())
 
-  /// Checks the first call of each method.
+  /// Checks the first call of each method, and the first one that has its attempts from a route.
   func check(_ rules: MethodRules, _ plan: CallPlan, _ hooks: CallHooks?) {
     guard rules.retry != nil || rules.hedging != nil, !plan.isExplained else { return }
     let isNew = self.state.withLock { state in
       if state.checked.count >= Self.maximumChecked { state.checked.removeAll() }
-      return state.checked.insert(plan.info.path).inserted
+      return state.checked.insert(Checked(path: plan.info.path, source: rules.attemptsSource)).inserted
     }
     guard isNew else { return }
     if let retry = rules.retry, retry.maximumAttempts > 1 {
@@ -30,14 +35,14 @@ final class RuleWarnings: Sendable {
       if hooks?.followRetryRules != true {
         self.log(
           .retriesWithoutInterceptor,
-          "the service config has a retry policy, which no interceptor follows; "
+          "the \(rules.attemptsSource) has a retry policy, which no interceptor follows; "
             + "add RetryInterceptor of ConnectInterceptors",
           plan
         )
       } else if retry.maximumAttempts - 1 > cap {
         self.log(
           .retriesBeyondCap,
-          "the service config allows \(retry.maximumAttempts) attempts, but a call of this client makes no more than "
+          "the \(rules.attemptsSource) allows \(retry.maximumAttempts) attempts, but a call of this client makes no more than "
             + "\(cap) retries: ProtocolClientConfig.Retries.maximumRetries",
           plan
         )
@@ -46,7 +51,7 @@ final class RuleWarnings: Sendable {
     if rules.hedging != nil, !plan.isUnary {
       self.log(
         .hedgedStream,
-        "the service config has a hedging policy, but streams do not hedge; give their methods a retry policy",
+        "the \(rules.attemptsSource) has a hedging policy, but streams do not hedge; give their methods a retry policy",
         plan
       )
     }

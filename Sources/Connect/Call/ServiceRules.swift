@@ -94,13 +94,14 @@ package final class ServiceRules: Sendable {
   private func replace(with lookUp: (@Sendable (MethodInfo) -> Found)?) {
     // Released outside of the mutex: the last reference to a cluster calls out.
     let before = self.state.withLock { ($0.lookUp, $0.found) }
-    self.goOn { state in
-      state.lookUp = lookUp
-      state.found = [:]
-      state.isExpected = false
-      return state.takeWaiting()
+    withExtendedLifetime(before) {
+      self.goOn { state in
+        state.lookUp = lookUp
+        state.found = [:]
+        state.isExpected = false
+        return state.takeWaiting()
+      }
     }
-    _ = before
   }
 
   /// The rules may have changed: calls wait until the endpoint says so.

@@ -1,106 +1,88 @@
 internal import Connect
-internal import Synchronization
 
 /// The clusters of a channel: a channel of its own for each. Confined to the executor of the origin's channel.
 ///
-/// A cluster lives while routes, or calls that they have led there, hold its ``CallCluster``. Then its channel shuts down in
-/// order. A cluster that comes back before that is the same one.
+/// A cluster lives while routes, or calls that they have led there, hold its ``CallCluster``: those of any channel to the origin.
+/// Then its channel shuts down in order. A cluster that comes back before that is the same one.
 final class ChannelClusters {
-  /// What a cluster's channel follows.
-  private struct Settings: Equatable {
-    var cluster: Cluster
-    var config: ServiceConfig?
-    var policy: BalancingPolicy
-  }
+  /// What the routes of calls are made of.
+  private struct Basis {
+    let routing: Routing
+    let config: ServiceConfig?
+    let throttle: RetryBudget?
 
-  private final class Member {
-    let name: String
-    let resolver: PushResolver
-    let channel: OriginChannel
-    /// What routes and calls hold.
-    weak var handle: CallCluster?
-    var settings: Settings?
-
-    init(_ name: String, _ resolver: PushResolver, _ channel: OriginChannel) {
-      self.name = name
-      self.resolver = resolver
-      self.channel = channel
-    }
-  }
-
-  /// Tells of clusters that nothing holds any more, from any thread.
-  private final class Releases: Sendable {
-    private let executor: any CallExecutor
-    private let clusters: Confined<Weak<ChannelClusters>>
-    /// False once nobody listens: the executor may have ended then.
-    let isOpen = Atomic(true)
-
-    init(_ clusters: ChannelClusters, on executor: any CallExecutor) {
-      self.executor = executor
-      self.clusters = Confined(Weak(clusters), to: executor)
-    }
-
-    func released(_ name: String) {
-      guard self.isOpen.load(ordering: .acquiring) else { return }
-      let clusters = self.clusters
-      self.executor.execute { clusters.value.object?.released(name) }
+    func isSame(as other: Basis) -> Bool {
+      self.throttle === other.throttle && self.config == other.config && self.routing == other.routing
     }
   }
 
   weak var channel: OriginChannel?
   private let environment: ChannelEnvironment
-  private var members: [String: Member] = [:]
-  /// By the cluster that calls hold.
-  private var byHandle: [ObjectIdentifier: Member] = [:]
-  /// Those that nothing holds any more, which close their connections.
-  private var ending: [ObjectIdentifier: Member] = [:]
-  /// Whether calls go through routes.
-  private(set) var areRouted = false
+  private var members: [String: ClusterMember] = [:]
+  /// Those that nothing holds any more, which close their connections; in the order in which that began.
+  private var ending: [ClusterMember] = []
+  /// What calls are routed by now; nil if they are not.
+  private var basis: Basis?
   /// Whether the time to shut down is over.
   var isForced = false
   private var seeds: SeededRandom
-  private var releases: Releases?
+  /// The number with which it listens for clusters that nothing holds any more.
+  private var listener: Int?
+  /// When a call of a cluster, or of endpoints, that are gone has ended last.
+  private var pastUse = Duration.zero
   let numbers: CallNumbers
 
   init(in environment: ChannelEnvironment) {
     self.environment = environment
     self.seeds = SeededRandom(seed: environment.seed ^ 0x636c_7573_7465_7273)
     self.numbers = CallNumbers(seed: self.seeds.next())
+    let executor = environment.executor
+    let clusters = Confined(Weak(self), to: executor)
+    self.listener = environment.shared.clusters.listen { name in
+      executor.execute { clusters.value.object?.released(name) }
+    }
   }
 
-  deinit { self.releases?.isOpen.store(false, ordering: .releasing) }
+  deinit { self.stopListening() }
+
+  /// The executor may end then.
+  private func stopListening() {
+    if let number = self.listener.take() { self.environment.shared.clusters.stopListening(number) }
+  }
 
   // MARK: - Routes
 
+  /// Whether calls go through routes.
+  var areRouted: Bool { self.basis != nil }
+
   /// The clusters are these from now on.
   ///
-  /// - Returns: Those that routes lead to and that exist, by name.
-  func apply(_ routing: Routing, _ rules: ChannelRules) -> [String: CallCluster] {
-    self.areRouted = true
+  /// - Returns: Those that routes lead to and that exist, by name. They live while the caller holds them. Nil if all is as before.
+  func apply(_ routing: Routing, _ rules: ChannelRules) -> [String: CallCluster]? {
+    let basis = Basis(routing: routing, config: rules.config, throttle: rules.throttle)
+    if self.basis?.isSame(as: basis) == true { return nil }
+    self.basis = basis
     var handles: [String: CallCluster] = [:]
     for name in routing.reachableClusters.sorted() {
       guard let cluster = routing.clusters[name] else { continue }
+      handles[name] = self.environment.shared.clusters.handle(name, of: self.environment.origin)
       let member = self.members[name] ?? self.makeMember(name)
-      handles[name] = member.handle ?? self.makeHandle(of: member)
-      self.update(
-        member,
-        Settings(cluster: cluster, config: rules.config, policy: cluster.balancing ?? rules.policy)
+      let settings = ClusterMember.Settings(
+        cluster: cluster,
+        config: rules.config,
+        policy: cluster.balancing ?? rules.policy
       )
+      guard member.differs(from: settings) else { continue }
+      self.noteUse(of: member)
+      member.follow(settings)
     }
     return handles
   }
 
   /// There are no routes any more. Calls that routes have led to clusters go on there.
-  func leaveRoutes() { self.areRouted = false }
+  func leaveRoutes() { self.basis = nil }
 
-  private func update(_ member: Member, _ settings: Settings) {
-    guard settings != member.settings else { return }
-    member.settings = settings
-    member.channel.rules.follow(settings.config, settings.policy)
-    member.resolver.update(settings.cluster.endpoints)
-  }
-
-  private func makeMember(_ name: String) -> Member {
+  private func makeMember(_ name: String) -> ClusterMember {
     let parent = Confined(Weak(self), to: self.environment.executor)
     let executor = self.environment.executor
     let resolver = PushResolver {
@@ -116,37 +98,30 @@ final class ChannelClusters {
     environment.onStateChange = { parent.value.object?.didChange() }
     let channel = OriginChannel(environment)
     if self.channel?.isClosingWhenIdle == true { channel.closeWhenIdle() }
-    let member = Member(name, resolver, channel)
+    let member = ClusterMember(name, resolver, channel)
     self.members[name] = member
     return member
-  }
-
-  private func makeHandle(of member: Member) -> CallCluster {
-    let releases = self.releases ?? Releases(self, on: self.environment.executor)
-    self.releases = releases
-    let name = member.name
-    let handle = CallCluster(name, of: self.environment.origin) { releases.released(name) }
-    self.byHandle = self.byHandle.filter { $0.value !== member }
-    self.byHandle[ObjectIdentifier(handle)] = member
-    member.handle = handle
-    return handle
   }
 
   /// Nothing has held a cluster a moment ago.
   private func released(_ name: String) {
     // It may have come back meanwhile.
-    guard let member = self.members[name], member.handle == nil else { return }
+    guard let member = self.members[name], !self.environment.shared.clusters.isHeld(name) else { return }
+    self.noteUse(of: member)
     self.members[name] = nil
-    self.byHandle = self.byHandle.filter { $0.value !== member }
-    self.ending[ObjectIdentifier(member)] = member
-    let parent = Confined((clusters: Weak(self), member: Weak(member)), to: self.environment.executor)
-    member.channel.shutDown(within: nil) { parent.value.clusters.object?.ended(parent.value.member.object) }
+    self.ending.append(member)
+    self.shutDown(member, within: nil)
     self.didChange()
   }
 
-  private func ended(_ member: Member?) {
-    if let member { self.ending[ObjectIdentifier(member)] = nil }
-    self.didChange()
+  private func shutDown(_ member: ClusterMember, within limit: Duration?) {
+    let parent = Confined((clusters: Weak(self), member: Weak(member)), to: self.environment.executor)
+    member.channel.shutDown(within: limit) {
+      guard let clusters = parent.value.clusters.object else { return }
+      let member = parent.value.member.object
+      clusters.ending.removeAll { $0 === member }
+      clusters.didChange()
+    }
   }
 
   private func didChange() {
@@ -157,37 +132,30 @@ final class ChannelClusters {
 
   /// The channel of a request's cluster; nil if no route of this origin has chosen one.
   func channel(of request: HTTPStreamRequest) -> OriginChannel? {
-    guard let cluster = request.destination?.cluster else { return nil }
-    if let member = self.byHandle[ObjectIdentifier(cluster)], member.handle === cluster {
-      return member.channel
+    guard let cluster = request.destination?.cluster, cluster.origin == self.environment.origin else {
+      return nil
     }
-    // Another channel of the origin has chosen, for another version of HTTP.
-    return cluster.origin == self.environment.origin ? self.members[cluster.name]?.channel : nil
+    return self.members[cluster.name]?.channel
   }
 
   // MARK: - All of them
 
-  /// Whether nothing is left: neither routes, nor a cluster.
-  var areOver: Bool { !self.areRouted && self.isFinished }
-
   /// Whether no cluster is left, not even one that ends.
   var isFinished: Bool { self.members.isEmpty && self.ending.isEmpty }
 
-  /// Whether the channel may close: no cluster is left, or the time to shut down is over.
-  var letShutDown: Bool { self.isForced || self.isFinished }
-
-  private var all: [OriginChannel] {
-    self.members.values.map(\.channel) + self.ending.values.map(\.channel)
-  }
+  /// In the same order in each run, so that simulations can be repeated.
+  private var all: [ClusterMember] { self.members.values.sorted { $0.name < $1.name } + self.ending }
 
   var haveCalls: Bool {
-    self.all.contains {
-      !$0.waiting.isEmpty || $0.endpoints.subchannels.haveCalls || $0.clusters?.haveCalls == true
-    }
+    self.members.values.contains(where: \.haveCalls) || self.ending.contains(where: \.haveCalls)
   }
 
-  var lastUse: Duration {
-    self.all.reduce(.zero) { $1.endpoints.subchannels.list.reduce($0) { max($0, $1.pool.lastUse) } }
+  /// When a call has ended last, as far as that is known.
+  var lastUse: Duration { self.members.values.reduce(self.pastUse) { max($0, $1.lastUse) } }
+
+  /// The endpoints of a cluster change, or it ends.
+  private func noteUse(of member: ClusterMember) {
+    self.pastUse = max(self.pastUse, member.haveCalls ? self.environment.executor.now : member.lastUse)
   }
 
   /// The states as one, as gRPC's cluster manager has it: what a call may hope for.
@@ -202,33 +170,22 @@ final class ChannelClusters {
     }
   }
 
-  func connect() { for channel in self.all { channel.connect() } }
+  func connect() { for member in self.all { member.channel.connect() } }
 
-  func closeWhenIdle() { for channel in self.all { channel.closeWhenIdle() } }
+  func closeWhenIdle() { for member in self.all { member.channel.closeWhenIdle() } }
 
   /// The channel is idle: nothing is known of the clusters.
   func enterIdle() {
-    self.areRouted = false
-    for member in self.members.values {
-      member.settings = nil
-      member.channel.enterIdle()
-    }
+    self.basis = nil
+    for member in self.all where self.members[member.name] === member { member.enterIdle() }
   }
 
+  /// May be called again, also for clusters that have come meanwhile.
   func shutDown(within limit: Duration?) {
-    self.areRouted = false
-    let parent = Confined(Weak(self), to: self.environment.executor)
-    self.releases?.isOpen.store(false, ordering: .releasing)
-    for (name, member) in self.members {
-      self.members[name] = nil
-      self.ending[ObjectIdentifier(member)] = member
-    }
-    self.byHandle = [:]
-    for member in self.ending.values {
-      let member = Confined(Weak(member), to: self.environment.executor)
-      member.value.object?.channel.shutDown(within: limit) {
-        parent.value.object?.ended(member.value.object)
-      }
-    }
+    self.basis = nil
+    self.stopListening()
+    self.ending = self.all
+    self.members = [:]
+    for member in self.ending { self.shutDown(member, within: limit) }
   }
 }

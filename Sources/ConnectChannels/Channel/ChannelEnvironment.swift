@@ -25,6 +25,8 @@ package struct ChannelEnvironment {
   /// - Parameters:
   ///   - resolver: Used where the configuration names none.
   ///   - shared: Shared with the other channels to the origin; nil if there is none.
+  ///   - clusters: Without `shared`, what keeps the clusters of channels for other versions of HTTP alive; nil if there are
+  ///     none.
   package init(
     origin: Origin,
     executor: any CallExecutor,
@@ -37,13 +39,20 @@ package struct ChannelEnvironment {
     maximumHeaderListSize: Int = HeaderListSize.defaultLimit,
     logger: Logger,
     seed: UInt64 = .random(in: 0 ... .max),
-    sharing shared: SharedOrigin? = nil
+    sharing shared: SharedOrigin? = nil,
+    clusters: ClusterHandles? = nil
   ) {
     self.origin = origin
     self.executor = executor
     self.opener = opener
     self.shared =
-      shared ?? SharedOrigin(resolver: configuration.resolver ?? resolver, on: executor, seed: seed)
+      shared
+      ?? SharedOrigin(
+        resolver: configuration.resolver ?? resolver,
+        on: executor,
+        seed: seed,
+        clusters: clusters
+      )
     self.configuration = configuration
     self.limits = limits
     self.version = version

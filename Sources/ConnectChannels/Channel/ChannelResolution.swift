@@ -104,8 +104,10 @@ final class ChannelResolution {
       self.lastGood = update
       self.lastGood?.routing = routing
       let routes = ChannelRoutes(channel)
-      channel.rules.publish(routes.apply(routing))
+      if let table = routes.apply(routing) { channel.rules.publish(table) }
       routes.takeWaiting()
+      // Calls had waited for the first routes. Nothing follows them.
+      if channel.isShutDown { channel.clusters?.shutDown(within: nil) }
     case .asBefore where ChannelRoutes(channel).haveTargets:
       channel.rules.publish()
     case .asBefore(let error):

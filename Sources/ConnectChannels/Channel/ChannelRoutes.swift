@@ -11,14 +11,14 @@ struct ChannelRoutes {
 
   /// Calls go through routes from now on.
   ///
-  /// - Returns: What routes calls.
-  func apply(_ routing: Routing) -> RouteTable {
+  /// - Returns: What routes calls; nil if that has not changed.
+  func apply(_ routing: Routing) -> RouteTable? {
     let clusters = self.channel.clusters ?? ChannelClusters(in: self.channel.environment)
     self.channel.clusters = clusters
     clusters.channel = self.channel
+    guard let handles = clusters.apply(routing, self.channel.rules) else { return nil }
     let wantsConnection = self.channel.endpoints.wantsConnection
     self.channel.endpoints.wantsConnection = false
-    let handles = clusters.apply(routing, self.channel.rules)
     // Calls in flight go on. Calls that wait for these endpoints come back here.
     self.channel.endpoints.removeAll()
     if wantsConnection { clusters.connect() }
@@ -37,7 +37,7 @@ struct ChannelRoutes {
   /// A cluster has another state, or has ended.
   func clustersDidChange() {
     guard let clusters = self.channel.clusters else { return }
-    if clusters.areOver {
+    if !clusters.areRouted, clusters.isFinished {
       self.channel.clusters = nil
       // The only endpoint then serves calls without a detour.
       self.channel.endpoints.needsUpdate()
@@ -79,7 +79,9 @@ struct ChannelRoutes {
   }
 
   /// Goes on with a call that waited above its cluster.
-  private func take(_ stream: WaitingStream, to channel: OriginChannel) {
+  private func take(_ stream: WaitingStream, _ request: HTTPStreamRequest, to channel: OriginChannel) {
+    // From now on it holds its cluster, and has the hash of its route.
+    stream.request = request
     let choice =
       channel.isShutDown
       ? .fail(.clientShutDown)
@@ -94,7 +96,7 @@ struct ChannelRoutes {
     self.channel.waiting.forEach { stream in
       var request = stream.request
       switch self.cluster(for: &request) {
-      case .success(let channel?): self.take(stream, to: channel)
+      case .success(let channel?): self.take(stream, request, to: channel)
       case .success(nil): self.channel.waiting.append(stream)
       case .failure(let error): stream.fail(error)
       }

@@ -112,6 +112,9 @@ final class ChannelRules {
     self.serviceRules.update(routing: { _ in MethodRouter(refusing: error) })
   }
 
+  /// The channel is idle. It does not hold the clusters then: other channels to the origin may still have them.
+  func leaveRoutes() { self.serviceRules.update(nil) }
+
   /// Calls follow the current service config from now on.
   func publish() {
     guard self.policyOfCluster == nil else { return }

@@ -45,11 +45,12 @@ public struct ChannelSnapshot: Sendable, Hashable {
   public var origin: String
   /// The state of the channel as a whole.
   public var state: ConnectivityState
-  /// gRPC's name of the balancing policy.
+  /// gRPC's name of the balancing policy; `routes` if calls go to clusters, which have policies of their own.
   public var policy: String
   /// The parts of a policy with children: priorities, targets, zones.
   public var parts: [BalancerPart]
-  /// The clusters that routes lead to, by name in alphabetical order.
+  /// The clusters that routes lead to, or that calls still have, by name in alphabetical order. Clusters that nothing uses any
+  /// more are not among them, while they close their connections.
   public var clusters: [NamedCluster]
   /// Calls that wait for the resolver, an endpoint or a connection.
   public var waitingCalls: Int
@@ -63,8 +64,10 @@ public struct ChannelSnapshot: Sendable, Hashable {
 
 extension ChannelSnapshot: CustomStringConvertible {
   public var description: String {
+    let areRouted = self.policy == Self.routes
+    let targets = areRouted ? "\(self.clusters.count) clusters" : "\(self.endpoints.count) endpoints"
     var lines = [
-      "\(self.origin): \(self.state), \(self.policy), \(self.endpoints.count) endpoints, "
+      "\(self.origin): \(self.state), \(self.policy), \(targets), "
         + "\(self.waitingCalls) calls wait, \(self.resolverUpdates) resolver updates"
     ]
     if let error = self.resolutionError { lines.append("  cannot be resolved: \(error)") }
@@ -90,13 +93,16 @@ extension ChannelSnapshot: CustomStringConvertible {
 }
 
 extension ChannelSnapshot {
+  /// What takes the place of a policy.
+  private static let routes = "routes"
+
   /// To be called on the channel's executor.
   init(_ channel: OriginChannel) {
     let subchannels = channel.endpoints.subchannels
     self.init(
       origin: channel.origin.description,
       state: channel.connectivity,
-      policy: channel.endpoints.policy.name,
+      policy: channel.clusters?.areRouted == true ? Self.routes : channel.endpoints.policy.name,
       parts: channel.endpoints.parts,
       clusters: channel.clusters?.snapshots ?? [],
       waitingCalls: channel.serviceRules.waitingCount + channel.waiting.count + subchannels.waitingCount,

@@ -229,8 +229,9 @@ package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
       self.lastUse = self.executor.now
     }
     let ownUse = subchannels.list.reduce(self.lastUse) { max($0, $1.pool.lastUse) }
-    let lastUse = max(ownUse, self.clusters?.lastUse ?? .zero)
-    let remaining = timeout - (self.executor.now - lastUse)
+    // Kept, since endpoints and clusters may go.
+    self.lastUse = max(ownUse, self.clusters?.lastUse ?? .zero)
+    let remaining = timeout - (self.executor.now - self.lastUse)
     if remaining > .zero {
       self.scheduleIdleCheck(after: remaining)
     } else {
@@ -241,7 +242,10 @@ package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
   /// Forgets the endpoints and closes their connections. The next call looks for them again.
   func enterIdle() {
     self.stop()
-    self.clusters?.enterIdle()
+    if let clusters = self.clusters {
+      clusters.enterIdle()
+      self.rules.leaveRoutes()
+    }
     if !self.isShutDown { self.rules.expectUpdate() }
     self.publish(.idle)
     self.onIdle(self)
@@ -291,8 +295,11 @@ package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
   /// While shutting down: once no call waits, everything is closed.
   func waitingDidChange() {
     guard self.isShutDown, !self.isFinished, self.waiting.isEmpty,
-      self.endpoints.subchannels.waitingCount == 0, self.clusters?.letShutDown ?? true
+      self.endpoints.subchannels.waitingCount == 0
     else { return }
+    // An answer would bring new clusters, which nothing would end.
+    self.resolution.stop()
+    if let clusters = self.clusters, !clusters.isForced, !clusters.isFinished { return }
     self.stop()
     self.publish(.shutdown)
     self.finishIfNothingIsLeft()
@@ -307,7 +314,11 @@ package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
     var waiting = self.waiting.takeAll()
     for subchannel in self.endpoints.subchannels.list { waiting += subchannel.pool.state.takeWaiting() }
     for stream in waiting { stream.fail(error) }
-    self.clusters?.isForced = true
+    if let clusters = self.clusters {
+      // Some may have come since the shutdown began.
+      clusters.shutDown(within: .zero)
+      clusters.isForced = true
+    }
     // Retires all subchannels.
     self.waitingDidChange()
     for subchannel in Array(self.endpoints.subchannels.retired.values) {

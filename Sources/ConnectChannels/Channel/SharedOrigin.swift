@@ -8,20 +8,31 @@ package final class SharedOrigin: Sendable {
   let outliers: OutlierJudges
   /// For choices that all of them should make alike, such as a random subset.
   let seed: UInt64
-  /// Of clusters, by name: of those that have channels.
-  private let outliersOfClusters = Mutex<[String: Weak<OutlierJudges>]>([:])
+  /// What keeps the clusters of the origin alive.
+  package let clusters: ClusterHandles
+  /// Of clusters, by name: of those that have channels. Swept when there are so many.
+  private let outliersOfClusters = Mutex<(all: [String: Weak<OutlierJudges>], sweepCount: Int)>(([:], 64))
   /// Channels keep the budgets of the service configs that they follow.
   private let throttles = Mutex<[(settings: ServiceConfig.RetryThrottling, budget: Weak<RetryBudget>)]>([])
 
-  /// - Parameter executor: Where endpoints are judged.
-  package init(resolver: any NameResolver, on executor: any CallExecutor, seed: UInt64) {
+  /// - Parameters:
+  ///   - executor: Where endpoints are judged.
+  ///   - clusters: Those of the origin for other versions of HTTP; nil if there are none.
+  package init(
+    resolver: any NameResolver,
+    on executor: any CallExecutor,
+    seed: UInt64,
+    clusters: ClusterHandles? = nil
+  ) {
     self.seed = seed
+    self.clusters = clusters ?? ClusterHandles()
     self.resolver = SharedResolver(resolver)
     self.outliers = OutlierJudges(on: executor, seed: seed)
   }
 
   private init(_ resolver: any NameResolver, _ outliers: OutlierJudges, seed: UInt64) {
     self.seed = seed
+    self.clusters = ClusterHandles()
     self.resolver = SharedResolver(resolver)
     self.outliers = outliers
   }
@@ -31,11 +42,14 @@ package final class SharedOrigin: Sendable {
   /// - Parameter resolver: Of one channel, which follows the routes of its own executor.
   func ofCluster(_ name: String, _ resolver: any NameResolver, on executor: any CallExecutor) -> SharedOrigin
   {
-    let outliers = self.outliersOfClusters.withLock { all in
-      all = all.filter { $0.value.object != nil }
-      if let known = all[name]?.object { return known }
+    let outliers = self.outliersOfClusters.withLock { state in
+      if let known = state.all[name]?.object { return known }
       let outliers = OutlierJudges(on: executor, seed: self.seed)
-      all[name] = Weak(outliers)
+      state.all[name] = Weak(outliers)
+      if state.all.count >= state.sweepCount {
+        state.all = state.all.filter { $0.value.object != nil }
+        state.sweepCount = max(64, state.all.count * 2)
+      }
       return outliers
     }
     return SharedOrigin(resolver, outliers, seed: self.seed)

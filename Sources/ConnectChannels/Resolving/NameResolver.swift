@@ -11,7 +11,8 @@ public import Connect
 /// ```
 public protocol NameResolver: Sendable {
   /// Whether answers may have a service config or routes; true unless the resolver says otherwise. If they may, calls wait for
-  /// the first answer before their interceptors run, so that its rules hold for them. Otherwise calls do not wait.
+  /// the first answer before their interceptors run, so that its rules hold for them. Otherwise calls do not wait,
+  /// and answers should have neither.
   ///
   /// Read when a channel is made, under a lock of its transport. The resolver must not call the transport from here.
   var mayBringServiceConfig: Bool { get }

@@ -17,7 +17,7 @@ struct MethodRouter: CallRouter {
 
   /// Refuses all calls.
   init(refusing error: ConnectError) {
-    self.init([], numbers: CallNumbers(seed: 0), noRoute: error)
+    self.init([], numbers: CallNumbers(seed: 0), noRoute: error.beforeRoutes)
   }
 
   func rules(forHeaders headers: Headers) -> CallRules {
@@ -60,7 +60,8 @@ extension MethodRouter {
       self.methodRules = rules
       self.clientHash = clientHash
       self.hashPolicies = route.hashPolicies.map { policy in
-        if case .header(let name) = policy { .header(name.lowercased()) } else { policy }
+        guard case .header(let name) = policy.kind else { return policy }
+        return .header(name.lowercased(), isTerminal: policy.isTerminal)
       }
       var end: UInt64 = 0
       var shares: [Share] = []
@@ -100,17 +101,22 @@ extension MethodRouter {
       return self.shares.firstIndex { number < $0.end } ?? last
     }
 
-    /// Of the first policy that has one (gRFC A42).
+    /// Of all policies, up to a terminal one (gRFC A42).
     private func hash(_ headers: Headers) -> UInt64? {
+      var hash: UInt64?
       for policy in self.hashPolicies {
-        switch policy {
-        case .header(let name):
-          if let value = headers.value(ofLowercased: name) { return XXH64.hash(value) }
-        case .client:
-          return self.clientHash
+        let next: UInt64? =
+          switch policy.kind {
+          case .header(let name): headers.value(ofLowercased: name).map { XXH64.hash($0) }
+          case .client: self.clientHash
+          }
+        if let next {
+          // Turned by one bit, so that the order counts, and two that are equal do not make 0.
+          hash = hash.map { ($0 << 1 | $0 >> 63) ^ next } ?? next
         }
+        if policy.isTerminal, hash != nil { break }
       }
-      return nil
+      return hash
     }
   }
 }

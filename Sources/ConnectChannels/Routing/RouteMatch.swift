@@ -59,10 +59,34 @@ public struct HeaderMatch: Sendable, Hashable {
   }
 }
 
-/// What a call of a route is hashed by.
-public enum RouteHashPolicy: Sendable, Hashable {
-  /// The value of a header. Calls without it go on to the next policy.
-  case header(String)
-  /// The client: all its calls have the same hash.
-  case client
+/// What a call of a route is hashed by (gRFC A42).
+///
+/// The hashes of a route's policies are combined: calls have the same hash if all policies find the same.
+public struct RouteHashPolicy: Sendable, Hashable {
+  /// What is hashed.
+  public enum Kind: Sendable, Hashable {
+    /// The value of a header. Calls without it have no hash by this policy.
+    case header(String)
+    /// The client: all its calls have the same hash, while its channel to the origin lives.
+    case client
+  }
+
+  /// What is hashed.
+  public var kind: Kind
+  /// Whether the policies behind this one are left out for calls that have a hash by now; false by default.
+  public var isTerminal: Bool
+
+  /// A policy.
+  public init(_ kind: Kind, isTerminal: Bool = false) {
+    self.kind = kind
+    self.isTerminal = isTerminal
+  }
+
+  /// The value of a header, in any case of its name.
+  public static func header(_ name: String, isTerminal: Bool = false) -> RouteHashPolicy {
+    RouteHashPolicy(.header(name), isTerminal: isTerminal)
+  }
+
+  /// The client.
+  public static var client: RouteHashPolicy { RouteHashPolicy(.client) }
 }

@@ -40,10 +40,8 @@ struct RouteTable: Sendable {
     for route in self.routes where route.match.path.matches(method.path) {
       routes.append(self.prepare(route, config))
     }
-    let noRoute = ConnectError(
-      code: .unavailable,
-      message:
-        "no route of \(self.origin) matches the call of \(method.path); add a route for it, or a last one for all calls"
+    let noRoute = ConnectError.notRouted(
+      "no route of \(self.origin) matches the call of \(method.path); add a route for it, or a last one for all calls"
     )
     return MethodRouter(routes, numbers: self.numbers, noRoute: noRoute)
   }
@@ -55,15 +53,14 @@ struct RouteTable: Sendable {
     let rules = MethodRules(
       config,
       self.throttle,
-      timeoutSource: route.timeout == nil ? "service config" : "route"
+      timeoutSource: route.timeout == nil ? "service config" : "route",
+      attemptsSource: route.attempts == nil ? "service config" : "route"
     )
     var destinations: [Result<CallDestination, ConnectError>] = []
     for cluster in route.clusters {
       guard let known = self.clusters[cluster.name] else {
-        let error = ConnectError(
-          code: .unavailable,
-          message:
-            "a route of \(self.origin) leads to the cluster \"\(cluster.name)\", which does not exist; "
+        let error = ConnectError.notRouted(
+          "a route of \(self.origin) leads to the cluster \"\(cluster.name)\", which does not exist; "
             + "add it to the clusters of the routing, or correct the route"
         )
         destinations.append(.failure(error))
@@ -72,6 +69,20 @@ struct RouteTable: Sendable {
       destinations.append(.success(CallDestination(cluster: known)))
     }
     return MethodRouter.Candidate(route, destinations, rules, clientHash: self.clientHash)
+  }
+}
+
+extension ConnectError {
+  /// No server was asked, and none would be by another attempt.
+  fileprivate static func notRouted(_ message: String) -> ConnectError {
+    ConnectError(code: .unavailable, message: message).beforeRoutes
+  }
+
+  /// The routes refuse a call before it is sent. Another attempt would have the same end.
+  var beforeRoutes: ConnectError {
+    var error = self.asFinal
+    error.isUnsent = true
+    return error
   }
 }
 

@@ -2,8 +2,12 @@ internal import Connect
 
 extension MethodRules {
   /// The part of a config that concerns calls, within the limits of the config's JSON.
-  convenience init(_ config: MethodConfig, _ throttle: RetryBudget?, timeoutSource: String = "service config")
-  {
+  convenience init(
+    _ config: MethodConfig,
+    _ throttle: RetryBudget?,
+    timeoutSource: String = "service config",
+    attemptsSource: String = "service config"
+  ) {
     var retry: RetryRules?
     var hedging: Connect.HedgingPolicy?
     switch config.attempts {
@@ -21,7 +25,8 @@ extension MethodRules {
       maximumResponseMessageSize: config.maximumResponseMessageSize.map { max($0, 0) },
       retry: retry,
       hedging: hedging,
-      timeoutSource: timeoutSource
+      timeoutSource: timeoutSource,
+      attemptsSource: attemptsSource
     )
   }
 }

@@ -22,7 +22,8 @@ final class WaitingStream: HTTPStream {
     case done
   }
 
-  let request: HTTPStreamRequest
+  /// A route may lead it to a cluster while it waits.
+  var request: HTTPStreamRequest
   /// A random number that belongs to the call, for pickers.
   let seed: UInt64
   /// When it began to wait.
@@ -85,6 +86,9 @@ final class WaitingStream: HTTPStream {
     self.queue = nil
     self.written = []
     self.trailers = nil
+    self.additions = nil
+    // Whoever keeps the stream does not keep the cluster.
+    self.request.destination = nil
   }
 
   // MARK: HTTPStream

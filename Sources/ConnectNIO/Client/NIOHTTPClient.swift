@@ -36,6 +36,8 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
     var sharedChannels = ChannelTable<Destination>()
     /// What the channels of a destination have in common, as long as there are any.
     var origins = WeakTable<Destination, SharedOrigin>()
+    /// What keeps the clusters of an origin alive, for all versions of HTTP.
+    var clusters = WeakTable<Origin, ClusterHandles>()
     var executors: [ObjectIdentifier: EventLoopExecutor] = [:]
     /// One for each version, since what is offered by ALPN is part of a TLS context.
     var tls: [Configuration.HTTPVersion: ClusterTLS] = [:]
@@ -158,9 +160,11 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
         through: proxy,
         on: executor,
         tls,
-        sharing: shared
+        sharing: shared,
+        clusters: state.clusters[origin]
       )
       if shared == nil { state.origins[destination] = channel.shared }
+      if state.clusters[origin] == nil { state.clusters[origin] = channel.shared.clusters }
       state.executors[loopID] = executor
       state.tls[version] = tls
       state.channels[key] = channel
@@ -179,7 +183,8 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
     through proxy: Proxy?,
     on executor: EventLoopExecutor,
     _ tls: ClusterTLS,
-    sharing shared: SharedOrigin?
+    sharing shared: SharedOrigin?,
+    clusters: ClusterHandles?
   ) -> OriginChannel {
     var configuration = self.configuration
     // The proxy finds the server.
@@ -245,7 +250,8 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
         connectTimeout: configuration.timeouts.connect,
         maximumHeaderListSize: configuration.maximumHeaderListSize(version, orHTTP3: alternatives != nil),
         logger: self.logger,
-        sharing: shared
+        sharing: shared,
+        clusters: clusters
       ),
       onIdle: { [weak self] _ in self?.forget(key) }
     )

@@ -1,0 +1,43 @@
+internal import Connect
+
+/// A cluster of a channel, with the channel that leads to it. Confined to the executor.
+final class ClusterMember {
+  /// What a cluster's channel follows.
+  struct Settings: Equatable {
+    var cluster: Cluster
+    var config: ServiceConfig?
+    var policy: BalancingPolicy
+  }
+
+  let name: String
+  let channel: OriginChannel
+  private let resolver: PushResolver
+  private var settings: Settings?
+
+  init(_ name: String, _ resolver: PushResolver, _ channel: OriginChannel) {
+    self.name = name
+    self.resolver = resolver
+    self.channel = channel
+  }
+
+  var haveCalls: Bool { !self.channel.waiting.isEmpty || self.channel.endpoints.subchannels.haveCalls }
+
+  /// When a call of the present endpoints has ended last.
+  var lastUse: Duration {
+    self.channel.endpoints.subchannels.list.reduce(.zero) { max($0, $1.pool.lastUse) }
+  }
+
+  /// Whether something is new in `settings`.
+  func differs(from settings: Settings) -> Bool { self.settings != settings }
+
+  func follow(_ settings: Settings) {
+    self.settings = settings
+    self.channel.rules.follow(settings.config, settings.policy)
+    self.resolver.update(settings.cluster.endpoints)
+  }
+
+  func enterIdle() {
+    self.settings = nil
+    self.channel.enterIdle()
+  }
+}
