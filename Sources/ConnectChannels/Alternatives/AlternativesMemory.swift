@@ -3,7 +3,7 @@ package import Connect
 /// What a client knows of HTTP/3 at origins, and of networks where HTTP/3 does not work. Knows no clock, and is
 /// bounded.
 ///
-/// Each origin has the ports where HTTP/3 may be found, each with its expiry. A port becomes broken when HTTP/3 fails
+/// Each origin, and each cluster of an origin, has the ports where HTTP/3 may be found, each with its expiry. A port becomes broken when HTTP/3 fails
 /// there though TCP works. It stays broken for 5 minutes, doubled with each further failure up to a day, until HTTP/3
 /// works again.
 ///
@@ -51,6 +51,13 @@ package struct AlternativesMemory: Sendable {
     }
   }
 
+  /// What one server says of HTTP/3 holds for its cluster alone: other clusters have other servers, and may belong to others.
+  private struct Service: Sendable, Hashable {
+    var origin: Origin
+    /// Nil for the origin's own endpoints.
+    var cluster: String?
+  }
+
   /// A port of one server.
   private struct ServerPort: Sendable, Hashable {
     var server: EndpointAddress
@@ -67,9 +74,9 @@ package struct AlternativesMemory: Sendable {
   static let maximumFailedServers = 3
 
   private let maximumOrigins: Int
-  private var entries: [Origin: Entry] = [:]
+  private var entries: [Service: Entry] = [:]
 
-  /// - Parameter maximumOrigins: The most origins that are remembered. The most recently used ones stay.
+  /// - Parameter maximumOrigins: The most origins and clusters that are remembered. The most recently used ones stay.
   package init(maximumOrigins: Int = 1_000) {
     self.maximumOrigins = max(maximumOrigins, 1)
   }
@@ -79,49 +86,62 @@ package struct AlternativesMemory: Sendable {
   // MARK: - What is known
 
   /// A response of the origin had this field. Alternatives at other hosts, and for other protocols than HTTP/3, are left out.
-  package mutating func learn(_ field: AltSvcField, of origin: Origin, now: Duration) {
+  package mutating func learn(
+    _ field: AltSvcField,
+    of origin: Origin,
+    in cluster: String? = nil,
+    now: Duration
+  ) {
+    let service = Service(origin: origin, cluster: cluster)
     switch field {
     case .clear:
-      self.replace([], of: origin, now)
+      self.replace([], of: service, now)
     case .alternatives(let alternatives):
       let usable = alternatives.filter { alternative in
         alternative.protocolName == "h3"
           && (alternative.host.map { $0.lowercased() == origin.host.lowercased() } ?? true)
       }
-      self.replace(usable.map { Known(port: $0.port, expiry: now + $0.maximumAge) }, of: origin, now)
+      self.replace(usable.map { Known(port: $0.port, expiry: now + $0.maximumAge) }, of: service, now)
     }
   }
 
-  /// An HTTPS record of the origin says that HTTP/3 is at this port.
+  /// An HTTPS record of the origin says that HTTP/3 is at this port. It says nothing of clusters.
   package mutating func learn(port: Int, of origin: Origin, timeToLive: Duration, now: Duration) {
+    let service = Service(origin: origin)
     let expiry = now + min(max(timeToLive.clamped, .zero), Self.longestBreak)
-    var known = self.entries[origin]?.known.filter { $0.expiry > now } ?? []
+    var known = self.entries[service]?.known.filter { $0.expiry > now } ?? []
     if let index = known.firstIndex(where: { $0.port == port }) {
       known[index].expiry = max(known[index].expiry, expiry)
     } else {
       known.append(Known(port: port, expiry: expiry))
     }
-    self.replace(known, of: origin, now)
+    self.replace(known, of: service, now)
   }
 
-  private mutating func replace(_ known: [Known], of origin: Origin, _ now: Duration) {
+  private mutating func replace(_ known: [Known], of service: Service, _ now: Duration) {
     var ports: Set<Int> = []
     let known = known.filter { $0.expiry > now && ports.insert($0.port).inserted }.prefix(Self.maximumPorts)
-    guard !known.isEmpty || self.entries[origin] != nil else { return }
-    self.change(origin, now) { $0.known = Array(known) }
-    if let entry = self.entries[origin], entry.known.isEmpty, entry.broken.isEmpty,
+    guard !known.isEmpty || self.entries[service] != nil else { return }
+    self.change(service, now) { $0.known = Array(known) }
+    if let entry = self.entries[service], entry.known.isEmpty, entry.broken.isEmpty,
       entry.brokenServers.isEmpty
     {
-      self.entries[origin] = nil
+      self.entries[service] = nil
     }
   }
 
   /// Where to try HTTP/3 now: at the first port that is not broken.
   ///
   /// - Parameter server: Where the server listens for TCP.
-  package mutating func choice(for origin: Origin, at server: EndpointAddress, now: Duration) -> Choice {
-    guard let entry = self.entries[origin] else { return .none }
-    self.entries[origin]?.lastUse = now
+  package mutating func choice(
+    for origin: Origin,
+    in cluster: String? = nil,
+    at server: EndpointAddress,
+    now: Duration
+  ) -> Choice {
+    let service = Service(origin: origin, cluster: cluster)
+    guard let entry = self.entries[service] else { return .none }
+    self.entries[service]?.lastUse = now
     var broken = Choice.none
     for known in entry.known where known.expiry > now {
       guard let breakage = entry.breakage(at: ServerPort(server: server, port: known.port), now: now) else {
@@ -139,7 +159,7 @@ package struct AlternativesMemory: Sendable {
   /// - Parameter onlyAtServer: Whether the failure says nothing about other servers, as when it is unknown whether TCP
   ///   works.
   mutating func failed(_ origin: Origin, _ route: QUICRoute, onlyAtServer: Bool = false, now: Duration) {
-    self.change(origin, now) { entry in
+    self.change(Service(origin: origin, cluster: route.cluster), now) { entry in
       let (server, port) = (route.server, route.port)
       let serverPort = ServerPort(server: server, port: port)
       entry.unjudged[port] = nil
@@ -165,19 +185,26 @@ package struct AlternativesMemory: Sendable {
   ///
   /// - Parameter start: When the try began. Tries at the same time count once.
   mutating func leftUnjudged(_ origin: Origin, _ route: QUICRoute, since start: Duration, now: Duration) {
-    if let last = self.entries[origin]?.unjudged[route.port] {
+    let service = Service(origin: origin, cluster: route.cluster)
+    if let last = self.entries[service]?.unjudged[route.port] {
       if start >= last { self.failed(origin, route, now: now) }
       return
     }
-    self.change(origin, now) { entry in
+    self.change(service, now) { entry in
       if entry.unjudged.count >= Self.maximumPorts { entry.unjudged = [:] }
       entry.unjudged[route.port] = now
     }
   }
 
   /// A server has answered over HTTP/3 at this port.
-  package mutating func succeeded(_ origin: Origin, port: Int, at server: EndpointAddress) {
-    guard var entry = self.entries[origin] else { return }
+  package mutating func succeeded(
+    _ origin: Origin,
+    in cluster: String? = nil,
+    port: Int,
+    at server: EndpointAddress
+  ) {
+    let service = Service(origin: origin, cluster: cluster)
+    guard var entry = self.entries[service] else { return }
     entry.brokenServers[ServerPort(server: server, port: port)] = nil
     entry.unjudged[port] = nil
     if let breakage = entry.broken.removeValue(forKey: port), breakage.server != server {
@@ -188,25 +215,25 @@ package struct AlternativesMemory: Sendable {
     if entry.failedServers.count < Self.maximumPorts || entry.failedServers[port] != nil {
       entry.failedServers[port] = []
     }
-    self.entries[origin] = entry
+    self.entries[service] = entry
   }
 
   /// The client has come into another network: what has failed or worked before says nothing of this one.
   package mutating func networkChanged() {
-    for origin in self.entries.keys {
-      self.entries[origin]?.broken = [:]
-      self.entries[origin]?.brokenServers = [:]
-      self.entries[origin]?.failedServers = [:]
-      self.entries[origin]?.unjudged = [:]
+    for service in self.entries.keys {
+      self.entries[service]?.broken = [:]
+      self.entries[service]?.brokenServers = [:]
+      self.entries[service]?.failedServers = [:]
+      self.entries[service]?.unjudged = [:]
     }
   }
 
-  private mutating func change(_ origin: Origin, _ now: Duration, _ body: (inout Entry) -> Void) {
-    if self.entries[origin] == nil, self.entries.count >= self.maximumOrigins { self.makeRoom(now) }
-    var entry = self.entries[origin] ?? Entry(lastUse: now)
+  private mutating func change(_ service: Service, _ now: Duration, _ body: (inout Entry) -> Void) {
+    if self.entries[service] == nil, self.entries.count >= self.maximumOrigins { self.makeRoom(now) }
+    var entry = self.entries[service] ?? Entry(lastUse: now)
     entry.lastUse = now
     body(&entry)
-    self.entries[origin] = entry
+    self.entries[service] = entry
   }
 
   private mutating func makeRoom(_ now: Duration) {

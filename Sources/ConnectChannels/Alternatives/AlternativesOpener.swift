@@ -57,7 +57,7 @@ package final class AlternativesOpener: ConnectionOpener, AlternativesListener, 
 
   package func open(_ attempt: PooledConnection) {
     let hasUpgrade = (attempt.owner as? any AttemptOwner)?.hasUpgrade ?? false
-    if !hasUpgrade, let route = self.route(to: attempt.address) {
+    if !hasUpgrade, let route = self.route(to: attempt) {
       VersionRaceRun(attempt, route, on: self).start()
     } else {
       attempt.alternatives.listener = self
@@ -77,18 +77,20 @@ package final class AlternativesOpener: ConnectionOpener, AlternativesListener, 
     }
   }
 
-  /// Where to try HTTP/3 for a server at `address`; nil for nowhere.
+  /// Where to try HTTP/3 for the server of a connection over TCP; nil for nowhere.
   ///
   /// An alternative at the origin's own port is tried at the port of the address, which may differ in a fleet.
-  private func route(to server: EndpointAddress) -> QUICRoute? {
+  private func route(to connection: PooledConnection) -> QUICRoute? {
+    let (server, cluster) = (connection.address, connection.cluster)
     guard case .ip(let ip, let ownPort) = server,
-      let port = self.alternatives.port(for: self.origin, at: server, now: self.executor.now)
+      let port = self.alternatives.port(for: self.origin, in: cluster, at: server, now: self.executor.now)
     else { return nil }
     return QUICRoute(
       server: server,
       port: port,
       address: .ip(ip, port: port == self.origin.port ? ownPort : port),
-      network: self.alternatives.network()
+      network: self.alternatives.network(),
+      cluster: cluster
     )
   }
 
@@ -134,7 +136,7 @@ package final class AlternativesOpener: ConnectionOpener, AlternativesListener, 
   private func upgrade(_ connection: PooledConnection) {
     guard let owner = connection.owner as? any MemberOwner, owner.isReplaceable(connection),
       !owner.hasUpgrade,
-      let route = self.route(to: connection.address)
+      let route = self.route(to: connection)
     else { return }
     VersionRaceRun(connection, route, on: self).startUpgrade()
   }
@@ -151,7 +153,7 @@ package final class AlternativesOpener: ConnectionOpener, AlternativesListener, 
     }
     connection.alternatives.lastField = (value, now)
     guard let field = AltSvcField(headers["alt-svc"]) else { return }
-    self.alternatives.learn(field, of: self.origin, now: now)
+    self.alternatives.learn(field, of: self.origin, in: connection.cluster, now: now)
     if connection.version != .http3 { self.upgrade(connection) }
   }
 

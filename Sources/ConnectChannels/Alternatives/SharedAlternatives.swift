@@ -34,10 +34,17 @@ package final class SharedAlternatives: Sendable {
 
   /// The UDP port where to try HTTP/3 now; nil for nowhere.
   ///
-  /// - Parameter server: Where the server listens for TCP.
-  package func port(for origin: Origin, at server: EndpointAddress, now: Duration) -> Int? {
+  /// - Parameters:
+  ///   - cluster: The server's cluster; nil for the origin's own endpoints.
+  ///   - server: Where the server listens for TCP.
+  package func port(
+    for origin: Origin,
+    in cluster: String? = nil,
+    at server: EndpointAddress,
+    now: Duration
+  ) -> Int? {
     let (choice, mayRead) = self.state.withLock { state in
-      let choice = state.memory.choice(for: origin, at: server, now: now)
+      let choice = state.memory.choice(for: origin, in: cluster, at: server, now: now)
       guard case .broken = choice, state.nextNetworkRead <= now else { return (choice, false) }
       state.nextNetworkRead = now + Self.networkReadInterval
       return (choice, true)
@@ -51,14 +58,14 @@ package final class SharedAlternatives: Sendable {
       guard mayRead, let old, let current = self.network(), current != old else { return nil }
       return self.state.withLock { state in
         state.memory.networkChanged()
-        if case .http3(let port) = state.memory.choice(for: origin, at: server, now: now) { return port }
-        return nil
+        let choice = state.memory.choice(for: origin, in: cluster, at: server, now: now)
+        return if case .http3(let port) = choice { port } else { nil }
       }
     }
   }
 
-  func learn(_ field: AltSvcField, of origin: Origin, now: Duration) {
-    self.state.withLock { $0.memory.learn(field, of: origin, now: now) }
+  func learn(_ field: AltSvcField, of origin: Origin, in cluster: String?, now: Duration) {
+    self.state.withLock { $0.memory.learn(field, of: origin, in: cluster, now: now) }
   }
 
   /// An HTTPS record of the origin says that HTTP/3 is at this port. May be called from any thread.
@@ -81,7 +88,7 @@ package final class SharedAlternatives: Sendable {
   }
 
   func succeeded(_ origin: Origin, _ route: QUICRoute) {
-    self.state.withLock { $0.memory.succeeded(origin, port: route.port, at: route.server) }
+    self.state.withLock { $0.memory.succeeded(origin, in: route.cluster, port: route.port, at: route.server) }
   }
 
   /// - Returns: A number for ``remove(_:of:)``.

@@ -10,6 +10,7 @@ public enum PickResult: Sendable, Hashable {
   /// The call fails with `unavailable` and this message, unless it waits until the channel is ready.
   case fail(String)
   /// The call fails at once with `unavailable`, also one that waits until the channel is ready. It is not retried nor hedged
-  /// further. For calls that are kept away from servers which are overloaded; the error names the category.
+  /// further. A hedge that is dropped ends its call: attempts of the call that still run are cancelled. For calls that are kept
+  /// away from servers which are overloaded; the error names the category.
   case drop(category: String)
 }

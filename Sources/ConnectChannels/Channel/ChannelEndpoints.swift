@@ -72,7 +72,7 @@ final class ChannelEndpoints {
     case .fail(let reason):
       return .fail(self.error(reason))
     case .drop(let category):
-      self.environment.report(.dropped(category: category))
+      self.environment.report(.dropped(category: category, cluster: self.environment.cluster))
       return .drop(.dropped(category, by: self.policy, for: self.environment))
     }
   }
@@ -80,8 +80,9 @@ final class ChannelEndpoints {
   private func error(_ reason: String) -> ConnectError {
     let causes = self.subchannels.list.map(\.race.error)
     if causes.count == 1, var error = causes[0] {
-      if let cluster = self.environment.cluster, let message = error.message {
-        error.message = "cluster '\(cluster)': \(message)"
+      let place = self.environment.place
+      if self.environment.cluster != nil, let message = error.message, !message.contains(place) {
+        error.message = "\(place): \(message)"
       }
       return error
     }

@@ -65,9 +65,7 @@ package struct ChannelEnvironment {
 
 extension ChannelEnvironment {
   /// The origin, and the cluster if there is one, for messages.
-  var place: String {
-    self.cluster.map { "the cluster \"\($0)\" of \(self.origin)" } ?? self.origin.description
-  }
+  var place: String { self.origin.place(of: self.cluster) }
 
   /// Whether the program gives routes, and no resolver that could bring others.
   var hasFixedRoutes: Bool { self.configuration.routing != nil && self.configuration.resolver == nil }
@@ -87,6 +85,13 @@ extension ChannelEnvironment {
   func report(_ event: @autoclosure () -> ChannelEvent) {
     guard let observer = self.configuration.observer else { return }
     observer.channel(to: self.origin, did: event())
+  }
+}
+
+extension Origin {
+  /// The origin, or a cluster of it, for messages.
+  package func place(of cluster: String?) -> String {
+    cluster.map { "the cluster \"\($0)\" of \(self)" } ?? self.description
   }
 }
 

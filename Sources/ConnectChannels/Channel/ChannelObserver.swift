@@ -49,7 +49,11 @@ public enum ChannelEvent: Sendable {
   ///   - place: Where the endpoint is.
   case picked(endpoint: String, waited: Duration?, place: PickPlace)
   /// The balancing policy has failed a call on purpose (``PickResult/drop(category:)``): it went to no endpoint.
-  case dropped(category: String)
+  ///
+  /// - Parameters:
+  ///   - category: What the policy calls the reason.
+  ///   - cluster: The cluster whose policy it is; nil if the channel has no clusters.
+  case dropped(category: String, cluster: String?)
   /// A connection to an endpoint is ready for calls.
   case connectionOpened(endpoint: String)
   /// An attempt to connect to an endpoint has failed, with the reason.

@@ -8,4 +8,6 @@ struct QUICRoute: Sendable, Hashable {
   let address: EndpointAddress
   /// Names the network that the client was in; nil if it is not known.
   let network: Int?
+  /// The cluster of the server; nil for the origin's own endpoints.
+  var cluster: String?
 }

@@ -117,11 +117,7 @@ struct HTTP3Opener: ConnectionOpener, Sendable {
     _ times: ConnectionTimes
   ) throws {
     guard let local = channel.localAddress else { throw HTTP3SetupError(reason: "the socket has no address") }
-    let identity = try self.environment.tls.identity(
-      for: attempt,
-      of: self.origin,
-      standard: self.environment.identity
-    )
+    let identity = try self.environment.tls.identity(for: attempt, of: self.origin)
     let check = ServerCertificateCheck(credentials.trust, identity: identity, origin: self.origin)
     let server = SessionTickets.Server(
       origin: self.origin,
@@ -151,7 +147,7 @@ struct HTTP3Opener: ConnectionOpener, Sendable {
       channel: channel,
       session: session,
       remoteAddress: address,
-      peer: self.origin.description,
+      peer: self.origin.place(of: attempt.cluster),
       keepalive: HTTP3Keepalive(
         unacknowledged: self.environment.configuration.timeouts.unacknowledged,
         pingInterval: self.configuration.pingInterval,
@@ -190,6 +186,7 @@ struct HTTP3Opener: ConnectionOpener, Sendable {
         }
         attempt.established(connection, version: .http3)
       case .failure(let error):
+        let error = self.environment.tls.explain(error, of: attempt.cluster)
         attempt.closed(error, reason: connection.state.channelError.map { SystemErrorText.of($0) })
       }
     }

@@ -13,6 +13,9 @@ extension HTTP3Support {
   /// does so for one server if HTTP/3 has worked at others, else for all servers of the origin. The client forgets
   /// these failures when the machine's addresses change.
   ///
+  /// What is found, and what is broken, holds for a cluster alone (`ChannelConfiguration.routing`): HTTPS records say nothing of
+  /// clusters, and a cluster's responses say nothing of other servers.
+  ///
   /// Alternatives at other hosts, ALTSVC frames, and aliases and address hints of HTTPS records are not used.
   /// `alt-used` is not sent. Origins behind a proxy are served over TCP alone.
   public static var discovered: HTTP3Support { .discovered(.defaults) }

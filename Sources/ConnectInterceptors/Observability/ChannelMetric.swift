@@ -36,14 +36,29 @@ enum ChannelMetric: String, CaseIterable {
     )
   }
 
-  /// The labels besides the server, as far as they are known and wanted.
+  /// The labels besides the server, as far as they are wanted.
   private var labels: [String] {
+    var labels: [String] = []
     switch self {
-    case .picks, .otherZone, .queueDuration:
-      [SemanticConventions.peerAddress, GRPCLabels.backendService, GRPCLabels.locality]
-    case .opened, .failed, .closed, .ejections: [SemanticConventions.peerAddress]
-    case .drops: [GRPCLabels.dropCategory]
-    case .resolverUpdates, .resolverFailures: []
+    case .picks, .otherZone, .queueDuration, .opened, .failed, .closed, .ejections:
+      labels.append(SemanticConventions.peerAddress)
+    case .drops, .resolverUpdates, .resolverFailures:
+      break
+    }
+    if self.hasCluster { labels.append(GRPCLabels.backendService) }
+    if self.hasZone { labels.append(GRPCLabels.locality) }
+    if self == .drops { labels.append(GRPCLabels.dropCategory) }
+    return labels
+  }
+
+  /// Whether the metric names the cluster.
+  var hasCluster: Bool { self == .drops || self.hasZone }
+
+  /// Whether the metric names the endpoint's zone.
+  var hasZone: Bool {
+    switch self {
+    case .picks, .otherZone, .queueDuration: true
+    case .drops, .opened, .failed, .closed, .ejections, .resolverUpdates, .resolverFailures: false
     }
   }
 }

@@ -25,7 +25,9 @@ internal import Synchronization
 ///
 /// Each has the dimension `server.address`, the origin, unless ``includesServer`` is off; with ``includesEndpoints`` those of
 /// endpoints also have `network.peer.address`. Picks and times in the queue have the dimensions `grpc.lb.backend_service`, the cluster
-/// (gRFC A89), and `grpc.lb.locality`, the endpoint's zone (gRFC A78), where these are known.
+/// (gRFC A89), and `grpc.lb.locality`, the endpoint's zone (gRFC A78). Drops have `grpc.lb.backend_service`. Both are empty where
+/// nobody knows them, since backends such as Prometheus want the same dimensions each time. Beyond 10,000 metrics, new endpoints are
+/// counted together as `other`, then new clusters and zones, too.
 ///
 /// With ``MetricFamilies/grpc`` there are also, or only, gRPC's metrics of connections: `grpc.subchannel.…` of gRFC A94 and
 /// their older names, `grpc.lb.pick_first.…`. They have the dimension `grpc.target`, which is `other` without ``includesServer``;
@@ -36,7 +38,9 @@ public final class ChannelMetrics: ChannelObserver {
     /// Nil if servers are counted together.
     var origin: Origin?
     var endpoint: String?
+    /// Empty if it is not known; nil if the metric does not have it.
     var cluster: String?
+    /// As ``cluster``.
     var zone: String?
     /// Of calls that were dropped.
     var category: String?
@@ -47,10 +51,17 @@ public final class ChannelMetrics: ChannelObserver {
     var timers: [Key: Timer] = [:]
     /// By `grpc.target`.
     var connections: [String: GRPCConnectionInstruments] = [:]
+
+    func hasRoom(for key: Key, limit: Int) -> Bool {
+      self.counters.count + self.timers.count < limit || self.counters[key] != nil || self.timers[key] != nil
+    }
   }
 
-  /// Beyond this number of metrics, endpoints are counted together.
+  /// Beyond this number of metrics, new endpoints are counted together.
   private static let maximumKeys = 10_000
+  /// Beyond this number, new clusters and zones are counted together, too. Categories of drops never are: they are few, and all
+  /// that a drop has to say.
+  private static let maximumPlaces = 11_000
 
   private let factory: any MetricsFactory
   /// Whose names the metrics have.
@@ -102,8 +113,8 @@ public final class ChannelMetrics: ChannelObserver {
       self.count(.picks, origin, endpoint, place)
       if place.isInOtherZone { self.count(.otherZone, origin, endpoint, place) }
       if let waited { self.timer(.queueDuration, origin, endpoint, place).record(duration: waited) }
-    case .dropped(let category):
-      self.count(.drops, origin, category: category)
+    case .dropped(let category, let cluster):
+      self.count(.drops, origin, nil, PickPlace(cluster: cluster), category: category)
     case .connectionOpened(let endpoint):
       self.count(.opened, origin, endpoint)
     case .connectionFailed(let endpoint, _):
@@ -192,21 +203,22 @@ public final class ChannelMetrics: ChannelObserver {
     _ place: PickPlace,
     category: String? = nil
   ) -> Key {
-    let label = name.name
-    let origin = self.includesServer ? origin : nil
-    let key = Key(
-      label: label,
-      origin: origin,
+    var key = Key(
+      label: name.name,
+      origin: self.includesServer ? origin : nil,
       endpoint: self.includesEndpoints ? endpoint : nil,
-      cluster: place.cluster,
-      zone: place.zone,
+      cluster: name.hasCluster ? place.cluster ?? "" : nil,
+      zone: name.hasZone ? place.zone ?? "" : nil,
       category: category
     )
-    let isNew = self.instruments.withLock { instruments in
-      instruments.counters[key] == nil && instruments.timers[key] == nil
-        && instruments.counters.count + instruments.timers.count >= Self.maximumKeys
+    self.instruments.withLock { instruments in
+      if instruments.hasRoom(for: key, limit: Self.maximumKeys) { return }
+      if key.endpoint != nil { key.endpoint = GRPCLabels.other }
+      if instruments.hasRoom(for: key, limit: Self.maximumPlaces) { return }
+      if key.cluster != nil { key.cluster = GRPCLabels.other }
+      if key.zone != nil { key.zone = GRPCLabels.other }
     }
-    return isNew ? Key(label: label, origin: origin) : key
+    return key
   }
 
   private func dimensions(_ key: Key) -> [(String, String)] {

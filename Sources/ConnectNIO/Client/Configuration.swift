@@ -13,10 +13,16 @@ extension NIOHTTPClient {
     /// TLS for `https` origins; without effect on others.
     public var tls: TLS
     /// TLS for the servers of clusters, by the cluster's name, in place of ``tls``: trust, accepted names, ``TLS/serverName``, and
-    /// the client's certificate. Nothing is taken over from ``tls``. Clusters without an entry have ``tls``. Empty by default.
+    /// the client's certificate. Nothing is taken over from ``tls``. Empty by default.
     ///
     /// A cluster is one of the routes of an origin (`ChannelConfiguration.routing`). Settings that cannot be used fail the calls
     /// to their cluster alone. Without effect on origins that are not `https`, and on the names of clusters that do not exist.
+    /// If other clusters have entries, a cluster without one has ``tls``: the client logs a warning then, and errors of its
+    /// handshakes say so.
+    ///
+    /// The names hold for **all origins of the client**. Whoever gives the routes of one origin chooses the clusters' names, and
+    /// with them among these settings: its servers can get the certificate that the client has for a cluster of another
+    /// origin. Use a client for each origin if you do not trust the givers of their routes alike.
     public var tlsOfClusters: [String: TLS]
     /// Windows and limits of HTTP/1.1 connections.
     public var http1: HTTP1
@@ -26,13 +32,14 @@ extension NIOHTTPClient {
     public var http3: HTTP3Support?
     /// Names, balancing, health, and the care of connections.
     public var channel: ChannelConfiguration
-    /// Which servers are reached through a proxy: ``ProxySelection/off`` by default.
+    /// Which servers are reached through a proxy: ``ProxySelection/off`` by default. Calls to a host that is behind a proxy
+    /// fail with `failed_precondition` if `channel.routing` has routes.
     public var proxy: ProxySelection
     /// A socket that is connected already, for the client's only connection; nil, the default, for connections that the client
     /// opens itself.
     ///
     /// The client owns the socket and closes it. The origin of calls gives the scheme (with `https://`, TLS is spoken over
-    /// the socket), the name that TLS verifies, and `:authority`; nothing is looked up, and there is no proxy. Calls to one
+    /// the socket), the name that TLS verifies, and `:authority`; nothing is looked up, and there is no proxy. There must be no routes (`channel.routing`). Calls to one
     /// origin and one version of HTTP share the connection. The connection stays while there are no calls. Once it is gone,
     /// calls fail with `unavailable`, also those that wait for a connection: a connected socket cannot be connected again.
     ///

@@ -34,8 +34,6 @@ public struct HTTP3Support: Sendable {
 /// What a client provides for HTTP/3 connections to an origin.
 package struct HTTP3Environment: Sendable {
   package var origin: Origin
-  /// What the servers' certificates have to name.
-  package var identity: ReferenceIdentifier
   package var configuration: NIOHTTPClient.Configuration
   package var tls: ClusterTLS
   package var executor: any CallExecutor

@@ -140,7 +140,8 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
       return channel
     }
     let proxy = try self.proxy(for: origin)
-    let identity = try self.configuration.tls.identity(of: origin)
+    try self.configuration.checkRoutes(of: origin, through: proxy)
+    try self.configuration.checkIdentity(of: origin)
     // Not under the lock: a group of the user's may call this client.
     let chosenLoop = eventLoop ?? self.eventLoopGroup.next()
     let channel: OriginChannel? = self.state.withLock { state in
@@ -156,7 +157,6 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
       let shared = state.origins[destination]
       let channel = self.makeChannel(
         key,
-        identity,
         through: proxy,
         on: executor,
         tls,
@@ -179,7 +179,6 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
 
   private func makeChannel(
     _ key: EndpointKey,
-    _ identity: ReferenceIdentifier?,
     through proxy: Proxy?,
     on executor: EventLoopExecutor,
     _ tls: ClusterTLS,
@@ -199,7 +198,6 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
     if let alternatives { configuration.channel.look(for: alternatives) }
     let connector = Connector(
       origin: destination.origin,
-      identity: identity,
       version: destination.version,
       route: route,
       configuration: configuration,
@@ -209,11 +207,10 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
       logger: self.logger
     )
     var opener: any ConnectionOpener = connector
-    if isHTTP3Alone || alternatives != nil, let http3 = configuration.http3, let identity {
+    if isHTTP3Alone || alternatives != nil, let http3 = configuration.http3 {
       let quic = http3.makeOpener(
         HTTP3Environment(
           origin: origin,
-          identity: identity,
           configuration: configuration,
           tls: tls,
           executor: executor,

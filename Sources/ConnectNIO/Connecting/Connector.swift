@@ -15,8 +15,6 @@ internal import Musl
 /// Opens connections for a channel: a socket, then TLS, then the handlers of the version of HTTP.
 struct Connector: ConnectionOpener, Sendable {
   let origin: Origin
-  /// What the servers' certificates have to name; nil without TLS.
-  let identity: ReferenceIdentifier?
   /// The version that connections are to speak. Stricter than in the configuration if calls require HTTP/2.
   let version: NIOHTTPClient.Configuration.HTTPVersion
   /// Nil for connections without a proxy. Otherwise the addresses are the proxy's.
@@ -31,14 +29,14 @@ struct Connector: ConnectionOpener, Sendable {
   private var eventLoop: any EventLoop { self.executor.eventLoop }
 
   func open(_ attempt: PooledConnection) {
-    guard let identity = self.identity else {
+    guard self.origin.scheme == .https else {
       self.connect(attempt, tls: nil)
       return
     }
     let context = self.tls.context(of: attempt.cluster, on: self.eventLoop)
     context.assumeIsolated().whenComplete { result in
       do {
-        let identity = try self.tls.identity(for: attempt, of: self.origin, standard: identity)
+        let identity = try self.tls.identity(for: attempt, of: self.origin)
         self.connect(attempt, tls: TLS(context: try result.get(), identity: identity))
       } catch {
         attempt.closed(ConnectError(error, code: .failedPrecondition))
@@ -180,7 +178,7 @@ struct Connector: ConnectionOpener, Sendable {
       completion: { result in
         switch result {
         case .failure(let error):
-          attempt.closed(error)
+          attempt.closed(self.tls.explain(error, of: attempt.cluster))
         case .success(let negotiated):
           var setup = Setup(times: times)
           setup.times.didShakeHands()
@@ -286,6 +284,7 @@ struct Connector: ConnectionOpener, Sendable {
     let connection = HTTP1Connection(
       channel: channel,
       origin: self.origin,
+      peer: self.origin.place(of: attempt.cluster),
       configuration: self.configuration.http1,
       delegate: attempt,
       logger: self.logger
@@ -305,7 +304,7 @@ struct Connector: ConnectionOpener, Sendable {
       channel: channel,
       scheme: self.origin.scheme == .https ? "https" : "http",
       authority: self.origin.authority,
-      peer: self.origin.description,
+      peer: self.origin.place(of: attempt.cluster),
       configuration: self.configuration.http2,
       keepalivePace: self.keepalivePace,
       delegate: attempt,

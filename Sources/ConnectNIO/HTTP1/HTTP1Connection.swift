@@ -37,9 +37,11 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
   /// TLS ended without its close_notify: the end of the connection proves nothing.
   var sawUncleanShutdown = false
 
+  /// - Parameter peer: The server, for errors; nil for the origin.
   init(
     channel: any Channel,
     origin: Origin,
+    peer: String? = nil,
     configuration: NIOHTTPClient.Configuration.HTTP1,
     delegate: any StreamConnectionDelegate,
     logger: Logger
@@ -47,7 +49,7 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
     self.state = ConnectionState(
       channel: channel,
       version: .http1,
-      peer: origin.description,
+      peer: peer ?? origin.description,
       delegate: delegate,
       logger: logger
     )

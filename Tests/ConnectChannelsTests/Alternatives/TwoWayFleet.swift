@@ -23,6 +23,7 @@ final class TwoWayFleet {
     _ addresses: [String] = [TwoWayFleet.address],
     knowsHTTP3: Bool = false,
     limits: ConnectionLimits = ConnectionLimits(),
+    cluster: String? = nil,
     _ configure: (inout ChannelConfiguration) -> Void = { _ in }
   ) {
     let network = self.network
@@ -33,25 +34,25 @@ final class TwoWayFleet {
     let logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
     var configuration = ChannelConfiguration(resolver: self.resolver)
     configure(&configuration)
-    self.channel = OriginChannel(
-      ChannelEnvironment(
-        origin: self.origin,
-        executor: self.executor,
-        opener: AlternativesOpener(
-          self.origin,
-          tcp: self.tcp,
-          quic: self.quic,
-          alternatives: self.alternatives,
-          on: self.executor,
-          logger: logger
-        ),
-        resolver: self.resolver,
-        configuration: configuration,
-        limits: limits,
-        logger: logger,
-        seed: 1
-      )
+    var environment = ChannelEnvironment(
+      origin: self.origin,
+      executor: self.executor,
+      opener: AlternativesOpener(
+        self.origin,
+        tcp: self.tcp,
+        quic: self.quic,
+        alternatives: self.alternatives,
+        on: self.executor,
+        logger: logger
+      ),
+      resolver: self.resolver,
+      configuration: configuration,
+      limits: limits,
+      logger: logger,
+      seed: 1
     )
+    environment.cluster = cluster
+    self.channel = OriginChannel(environment)
     if knowsHTTP3 { self.learn() }
     self.resolver.update(addresses.compactMap(Endpoint.init))
     self.executor.runUntilIdle()

@@ -222,7 +222,7 @@ final class ChannelEdgeTests: XCTestCase {
       case .connectionOpened(let endpoint): self.list.append("opened \(endpoint)")
       case .connectionFailed(let endpoint, _): self.list.append("failed \(endpoint)")
       case .connectionClosed(let endpoint): self.list.append("closed \(endpoint)")
-      case .dropped(let category): self.list.append("dropped \(category)")
+      case .dropped(let category, _): self.list.append("dropped \(category)")
       case .ejected(let endpoint): self.list.append("ejected \(endpoint)")
       case .returned(let endpoint): self.list.append("returned \(endpoint)")
       }

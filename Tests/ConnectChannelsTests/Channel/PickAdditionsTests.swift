@@ -47,7 +47,7 @@ final class PickAdditionsTests: XCTestCase {
     func channel(to origin: Origin, did event: ChannelEvent) {
       switch event {
       case .picked(_, _, let place): self.places.withLock { $0.append(place) }
-      case .dropped(let category): self.drops.withLock { $0.append(category) }
+      case .dropped(let category, _): self.drops.withLock { $0.append(category) }
       default: break
       }
     }
@@ -209,6 +209,54 @@ final class PickAdditionsTests: XCTestCase {
     XCTAssertEqual(recorder.drops.withLock { $0 }, ["lottery", "lottery", "lottery", "lottery"])
     XCTAssertEqual(fleet.network.requests.count, 0)
     XCTAssertEqual(fleet.network.connections.count, 1)
+  }
+
+  /// The first pick gets the endpoint, all others are dropped.
+  private struct DroppingBalancer: LoadBalancer {
+    struct Once: Picker {
+      let first: EndpointID
+      let counter: Counter
+
+      func pick(_ call: borrowing PickContext) -> PickResult {
+        let earlier = self.counter.value.add(1, ordering: .relaxed).oldValue
+        return earlier == 0 ? .endpoint(self.first) : .drop(category: "lottery")
+      }
+    }
+
+    let counter: Counter
+
+    mutating func update(
+      _ endpoints: [BalancedEndpoint],
+      in context: inout BalancerContext
+    ) -> BalancerDecision {
+      let summary = EndpointSummary(endpoints)
+      guard let first = summary.ready.first else { return .unready(summary) }
+      return BalancerDecision(state: .ready, picker: Once(first: first, counter: self.counter))
+    }
+  }
+
+  /// A hedge that is dropped ends its call, as one with a fatal code does.
+  func testAHedgeIsDroppedWhileAnAttemptRuns() throws {
+    let counter = Counter()
+    let fleet = FakeFleet([self.a]) {
+      $0.balancing = BalancingPolicy(name: "dropping") { DroppingBalancer(counter: counter) }
+      $0.serviceConfig = try? ServiceConfig(
+        json: """
+          { "methodConfig": [
+            { "name": [{}],
+              "hedgingPolicy": { "maxAttempts": 4, "hedgingDelay": "1s", "nonFatalStatusCodes": ["UNAVAILABLE"] } }
+          ] }
+          """
+      )
+    }
+    let call = RuledCall(fleet)
+    XCTAssertEqual(fleet.network.requests.count, 1)
+    XCTAssertNil(call.response)
+    fleet.advance(by: .seconds(10))
+    XCTAssertEqual(call.response?.code, .unavailable)
+    XCTAssertEqual(call.response?.error?.message?.contains("'lottery'"), true)
+    XCTAssertEqual(counter.count, 2)
+    XCTAssertEqual(fleet.network.requests.count, 1)
   }
 
   /// Hedges of a call stop with its first drop, though the service config would go on after `unavailable`.

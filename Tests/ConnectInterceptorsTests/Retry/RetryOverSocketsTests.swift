@@ -1,8 +1,10 @@
 import Connect
+import ConnectChannels
 import ConnectInterceptors
 import ConnectNIO
 import ConnectTesting
 import LoopbackServer
+import Synchronization
 import XCTest
 
 /// Retries against a real server.
@@ -39,6 +41,54 @@ final class RetryOverSocketsTests: XCTestCase {
         [nil, "1", "2", nil, "1", "2", "3"],
         "\(setting)"
       )
+    }
+  }
+
+  /// Drops everything, or fails everything.
+  private struct Refusing: LoadBalancer, Picker {
+    let result: PickResult
+    let picks: Picks
+
+    func pick(_ call: borrowing PickContext) -> PickResult {
+      self.picks.count.add(1, ordering: .relaxed)
+      return self.result
+    }
+
+    mutating func update(
+      _ endpoints: [BalancedEndpoint],
+      in context: inout BalancerContext
+    ) -> BalancerDecision {
+      BalancerDecision(state: .ready, picker: self)
+    }
+  }
+
+  private final class Picks: Sendable {
+    let count = Atomic(0)
+  }
+
+  /// What a balancing policy drops is picked once. What it fails is tried again.
+  func testDroppedCalls() async throws {
+    for (result, count) in [(PickResult.drop(category: "lottery"), 1), (.fail("none"), 3)] {
+      let picks = Picks()
+      var configuration = NIOHTTPClient.Configuration.defaults
+      configuration.channel.resolver = StaticResolver([Endpoint("127.0.0.1:1")].compactMap { $0 })
+      configuration.channel.balancing = BalancingPolicy(name: "refusing") {
+        Refusing(result: result, picks: picks)
+      }
+      let httpClient = NIOHTTPClient(configuration: configuration)
+      let policy = RetryPolicy(maximumAttempts: 3, backoff: Self.quick)
+      let budget = RetryBudget(maximumTokens: 100)
+      let client = ProtocolClient(
+        httpClient: httpClient,
+        config: ProtocolClientConfig(
+          host: "http://fleet.test",
+          interceptors: [{ _ in RetryInterceptor(policy: policy, budget: budget) }]
+        )
+      )
+      let response = await client.unary(Self.get, .text("x"))
+      XCTAssertEqual(response.code, .unavailable)
+      XCTAssertEqual(picks.count.load(ordering: .relaxed), count, "\(response)")
+      await httpClient.shutdown()
     }
   }
 

@@ -1,6 +1,7 @@
 import Connect
 import ConnectChannels
 import ConnectNIO
+import Glibc
 import LoopbackServer
 import XCTest
 
@@ -33,6 +34,15 @@ final class RoutesTests: XCTestCase {
     for server in servers { await server.stop() }
   }
 
+  /// A configuration with a connected socket, and what errors call the setting.
+  private func socketConfiguration() throws -> (NIOHTTPClient.Configuration, String) {
+    var descriptors: [CInt] = [-1, -1]
+    XCTAssertEqual(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &descriptors), 0)
+    close(descriptors[1])
+    let socket = try ConnectedSocket(descriptor: descriptors[0])
+    return (NIOHTTPClient.Configuration(connectedSocket: socket), "(connectedSocket)")
+  }
+
   private func counts(_ servers: [LoopbackServer]) -> [Int] { servers.map(\.journal.snapshot.requestCount) }
 
   func testAHeaderRoute() async throws {
@@ -56,6 +66,46 @@ final class RoutesTests: XCTestCase {
         XCTAssertEqual(started.reduce(0, +), 10)
       }
     }
+  }
+
+  /// Neither a proxy nor a connected socket leads to the servers of clusters.
+  func testRoutesThatCannotBeFollowed() async throws {
+    let server = try await LoopbackServer.start(.plaintext)
+    let proxy = NIOHTTPClient.Configuration(
+      proxy: .proxy(
+        try Proxy("http://user:secret@127.0.0.1:\(server.port)"),
+        exceptions: NoProxyList("direct.test")
+      )
+    )
+    for (var configuration, setting) in [(proxy, "(proxy)"), try self.socketConfiguration()] {
+      configuration.channel.routing = Routing(
+        routes: [Route(to: "stable")],
+        clusters: ["stable": self.cluster(server)]
+      )
+      let httpClient = NIOHTTPClient(configuration: configuration)
+      let client = ProtocolClient(
+        httpClient: httpClient,
+        config: ProtocolClientConfig(host: "http://fleet.test", networkProtocol: .connect)
+      )
+      let response = await client.unary(TestMethods.echo, .init())
+      XCTAssertEqual(response.code, .failedPrecondition)
+      let message = response.error?.message ?? ""
+      XCTAssertTrue(message.contains("channel.routing") && message.contains(setting), message)
+      await httpClient.shutdown()
+    }
+    XCTAssertEqual(server.journal.snapshot.requestCount, 0)
+
+    var configuration = proxy
+    configuration.channel.routing = Routing(
+      routes: [Route(to: "stable")],
+      clusters: ["stable": self.cluster(server)]
+    )
+    let httpClient = NIOHTTPClient(configuration: configuration)
+    let config = ProtocolClientConfig(host: "http://direct.test", networkProtocol: .connect)
+    let client = ProtocolClient(httpClient: httpClient, config: config)
+    _ = try await client.unary(TestMethods.echo, .init()).get()
+    await httpClient.shutdown()
+    await server.stop()
   }
 
   /// 2 % are more than four standard deviations of so many calls.

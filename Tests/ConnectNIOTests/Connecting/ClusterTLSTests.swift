@@ -4,6 +4,7 @@ import Logging
 import LoopbackServer
 import NIOCore
 import NIOPosix
+import Synchronization
 import XCTest
 
 @testable import ConnectChannels
@@ -18,13 +19,12 @@ final class ClusterTLSTests: XCTestCase {
     let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
     let channel: OriginChannel
 
-    init(_ name: String?, port: Int, _ configuration: Configuration) throws {
+    init(_ name: String?, port: Int, _ configuration: Configuration, logger: Logger? = nil) throws {
       let origin = Origin(scheme: .https, host: "localhost", port: port)
       let executor = EventLoopExecutor(self.eventLoop)
-      let logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+      let logger = logger ?? Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
       let connector = Connector(
         origin: origin,
-        identity: try configuration.tls.identity(of: origin),
         version: .http2Only,
         route: nil,
         configuration: configuration,
@@ -105,7 +105,8 @@ final class ClusterTLSTests: XCTestCase {
       if let words {
         XCTAssertEqual(error?.code, .unavailable, "\(name ?? "")")
         XCTAssertTrue(message.contains(words), message)
-        if words == "unknown CA", let name { XCTAssertTrue(message.contains("cluster '\(name)'"), message) }
+        if let name { XCTAssertTrue(message.contains("the cluster \"\(name)\" of https://"), message) }
+        XCTAssertEqual(message.contains("tlsOfClusters"), name == "red", message)
       } else {
         XCTAssertNil(error, "\(name ?? "")")
       }
@@ -174,8 +175,10 @@ final class ClusterTLSTests: XCTestCase {
       ]
     )
     for version in [Configuration.HTTPVersion.http2Only, .http1Only] {
+      // Clusters that have their own settings do without the client's.
       var configuration = Configuration(
         version: version,
+        tls: Configuration.TLS(serverName: "not a name"),
         tlsOfClusters: [
           "blue": self.tls(trusting: blue, as: blue),
           "green": self.tls(trusting: green, as: green),
@@ -223,6 +226,53 @@ final class ClusterTLSTests: XCTestCase {
       await cluster.shutDown()
     }
     await server.stop()
+  }
+
+  /// A name that is misspelt in the settings is told, once.
+  func testAClusterThatIsLeftOut() async throws {
+    let certificates = try await TestCertificates.make()
+    let server = try await self.server(certificates)
+    let right = self.tls(trusting: certificates, as: certificates)
+    let lines = Lines()
+    let logger = Logger(label: "test") { _ in lines }
+    for settings in [[:], ["blue": right]] {
+      let tls = ClusterTLS(
+        Configuration(tls: right, tlsOfClusters: settings),
+        applicationProtocols: ["h2"],
+        logger: logger
+      )
+      for cluster in [nil, "blue", "bleu", "bleu"] {
+        _ = try await tls.context(of: cluster, on: MultiThreadedEventLoopGroup.singleton.next()).get()
+      }
+    }
+    let warnings = lines.all.withLock { $0 }
+    XCTAssertEqual(warnings.count, 1)
+    XCTAssertTrue(
+      warnings.first?.contains("\"bleu\"") == true && warnings.first?.contains("tlsOfClusters") == true
+    )
+    await server.stop()
+  }
+
+  /// Keeps warnings.
+  private final class Lines: LogHandler, Sendable {
+    let all = Mutex<[String]>([])
+
+    var logLevel: Logger.Level {
+      get { .warning }
+      set {}
+    }
+    var metadata: Logger.Metadata {
+      get { [:] }
+      set {}
+    }
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+      get { nil }
+      set {}
+    }
+
+    func log(event: LogEvent) {
+      self.all.withLock { $0.append("\(event.message)") }
+    }
   }
 
   /// Responses are not shared with other clients if any cluster knows who the client is.
