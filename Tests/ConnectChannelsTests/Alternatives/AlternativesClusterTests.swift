@@ -1,4 +1,5 @@
 import Connect
+import ConnectTesting
 import XCTest
 
 @testable import ConnectChannels

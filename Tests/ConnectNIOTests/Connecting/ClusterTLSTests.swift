@@ -168,10 +168,12 @@ final class ClusterTLSTests: XCTestCase {
       routes: [
         Route(RouteMatch(headers: [HeaderMatch("team", .exact("blue"))]), to: "blue"),
         Route(RouteMatch(headers: [HeaderMatch("team", .exact("green"))]), to: "green"),
+        Route(RouteMatch(headers: [HeaderMatch("team", .exact("mixed"))]), to: "mixed"),
         Route(to: "wrong"),
       ],
       clusters: [
         "blue": try cluster(blueServer), "green": try cluster(greenServer), "wrong": try cluster(greenServer),
+        "mixed": try cluster(greenServer),
       ]
     )
     for version in [Configuration.HTTPVersion.http2Only, .http1Only] {
@@ -183,6 +185,7 @@ final class ClusterTLSTests: XCTestCase {
           "blue": self.tls(trusting: blue, as: blue),
           "green": self.tls(trusting: green, as: green),
           "wrong": self.tls(trusting: blue, as: blue),
+          "mixed": self.tls(trusting: green, as: blue),
         ]
       )
       configuration.channel.routing = routing
@@ -196,6 +199,14 @@ final class ClusterTLSTests: XCTestCase {
         let response = await client.unary(method, 0, options: options)
         XCTAssertEqual(response.message, number, "\(version), \(team): \(String(describing: response.error))")
       }
+      // With TLS 1.3, the server refuses the client after the client's handshake.
+      let mixed = await client.unary(method, 0, options: CallOptions(headers: ["team": ["mixed"]]))
+      XCTAssertEqual(mixed.code, .unavailable)
+      let refusal = mixed.error?.message ?? ""
+      XCTAssertTrue(
+        refusal.contains("the cluster \"mixed\" of https://localhost:1"),
+        "\(version): \(refusal)"
+      )
       let refused = await client.unary(method, 0)
       XCTAssertEqual(refused.code, .unavailable)
       let message = refused.error?.message ?? ""
