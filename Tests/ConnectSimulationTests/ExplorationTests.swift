@@ -20,6 +20,20 @@ final class ExplorationTests: XCTestCase {
     }
   }
 
+  /// Trees of policies and routes, and what the model has checked of them.
+  func testZones() async {
+    let seeds: [(UInt64, String)] = [
+      (36, "comeback"), (87, "comeback"), (90, "repetition"), (113, "spill"), (3, "targets, nested"),
+      (76, "targets, weighted"), (247, "home, routes"),
+    ]
+    for (seed, check) in seeds {
+      let scenario = Scenario(seed: seed)
+      let finding = await scenario.run()
+      XCTAssertEqual(finding.problems, [], "\(scenario)\nmake explore seed=\(seed)")
+      XCTAssertTrue(finding.checks.contains(check), "seed \(seed) has no \(check)")
+    }
+  }
+
   func testEachSeedIsTheSameAgain() async {
     for seed in 1...6 as ClosedRange<UInt64> {
       let first = await Scenario(seed: seed).run()

@@ -32,6 +32,12 @@ final class Ledger: @unchecked Sendable {
   /// The requests of calls since then: those that stayed, and those that left the zone.
   private(set) var homeRequests = 0
   private(set) var strayedRequests = 0
+  /// Whether clusters prefer the servers of the client's zone; these servers, or nil.
+  var routedHome: Set<Int>?
+  /// Since when all servers are connected, and shares are exact.
+  var settledSince = Duration.seconds(5)
+  /// The requests of calls that began since then, by server.
+  private(set) var settledRequests: [Int: Int] = [:]
   private var routing: (step: Scenario.RoutingStep, since: Duration)?
   private var unhealthySince: [Int: Duration] = [:]
 
@@ -82,6 +88,10 @@ final class Ledger: @unchecked Sendable {
   /// - Parameter time: The time when a server made the answer.
   func callWasAnswered(at time: Duration) { self.oldestAnswer = max(self.oldestAnswer, self.now - time) }
 
+  func settledRequests(of servers: Set<Int>) -> Int {
+    servers.reduce(0) { $0 + (self.settledRequests[$1] ?? 0) }
+  }
+
   var mostRequests: Int { self.requests.values.max() ?? 0 }
 
   // MARK: Servers
@@ -103,12 +113,20 @@ final class Ledger: @unchecked Sendable {
     if let (step, since) = self.routing, start > since, !step.servers(for: text).contains(server) {
       self.problem("call \(text) went to server \(server), though the routes say otherwise since \(since)")
     }
-    if let home, start > home.since {
-      if home.servers.contains(server) { self.homeRequests += 1 } else { self.strayedRequests += 1 }
+    if start > self.settledSince { self.settledRequests[server, default: 0] += 1 }
+    if let isHome = self.isHome(server, text, start) {
+      if isHome { self.homeRequests += 1 } else { self.strayedRequests += 1 }
     }
     // By then, every health watch has received the change.
     if self.heedsHealth, let since = self.unhealthySince[server], start > since + .seconds(5) {
       self.problem("call \(text) went to server \(server), which is not healthy since \(since)")
     }
+  }
+  /// Whether a server is in the client's zone; nil if a call may go elsewhere.
+  private func isHome(_ server: Int, _ text: String, _ start: Duration) -> Bool? {
+    if let home = self.home, start > home.since { return home.servers.contains(server) }
+    // A new cluster connects first.
+    guard let routedHome, let (step, since) = self.routing, start > since + .seconds(2) else { return nil }
+    return step.isHome(server, for: text, routedHome)
   }
 }

@@ -10,6 +10,8 @@ package struct Finding: Sendable {
   package let report: SimulationReport
   /// Events that must not happen, but did.
   package let problems: [String]
+  /// What of trees of policies could be checked.
+  package let checks: [String]
 }
 
 extension Scenario {
@@ -22,7 +24,11 @@ extension Scenario {
     for trouble in self.troubles { trouble.schedule(in: cluster, service, ledger) }
     let caller = Caller(self, self.makeClient(in: cluster, ledger), cluster.clock, ledger)
     let report = await cluster.run(for: self.duration, load: self.load) { try await caller.call($0) }
-    return Finding(report: report, problems: report.violations + self.problems(report, ledger))
+    return Finding(
+      report: report,
+      problems: report.violations + self.problems(report, ledger),
+      checks: self.zoneChecks(ledger)
+    )
   }
 }
 

@@ -28,6 +28,8 @@ extension Scenario {
       count += 1
     }
     if let time = self.homeTime { ledger.home = (self.homeServers, time) }
+    if self.routesStayHome { ledger.routedHome = self.homeServers }
+    ledger.settledSince = self.nameDelay + (self.zoneSubject == .spill ? .seconds(15) : .seconds(5))
     service.nameDelay = self.nameDelay
     service.serviceConfig = self.serviceConfig
     return service

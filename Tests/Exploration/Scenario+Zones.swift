@@ -18,6 +18,16 @@ extension Scenario {
     case routes
   }
 
+  /// What the model can check better where fewer things happen.
+  enum ZoneSubject: String, Sendable {
+    /// Zone a is away for so long that the backoff grows. Calls are back within a second.
+    case comeback
+    /// Zone a crashes. Calls that may be repeated do not fail.
+    case repetition
+    /// Some servers of zone a are down from the beginning.
+    case spill
+  }
+
   /// Chosen by its own random numbers, so that the other choices of a seed stay.
   mutating func chooseZones() {
     var random = SeededRandom(seed: self.seed &* 0xd6e8_feb8_6659_fd93 &+ 3)
@@ -45,6 +55,11 @@ extension Scenario {
       if !self.needsQuiet { self.troubles.append(Trouble(time: time, kind: kind)) }
     }
     self.troubles.sort { $0.time < $1.time }
+    self.narrowTree(&random)
+    // Long enough for calls after the last trouble.
+    if self.zoneSubject != .spill, let since = self.homeTime {
+      self.duration = max(self.duration, since + .seconds(15))
+    }
   }
 
   private mutating func chooseTree(_ tree: Tree, _ random: inout SeededRandom) {
@@ -55,10 +70,22 @@ extension Scenario {
       .pickFirst,
     ]
     let number = random.index(below: leaves.count)
-    let leaf = leaves[number]
-    self.isPickFirst = number == 7
+    self.leaf = leaves[number]
+    self.leafIsPickFirst = number == 7
     self.isRoundRobin = false
     self.leavesMayEject = number == 6
+    self.growTree(tree)
+    if random.chance(0.25) {
+      self.makeQuiet()
+    } else if random.chance(0.5) {
+      self.makeClear()
+    }
+  }
+
+  /// Puts the tree above the leaves.
+  mutating func growTree(_ tree: Tree) {
+    let leaf = self.leaf
+    self.isPickFirst = self.leafIsPickFirst
     switch tree {
     case .zoneAware, .routes: self.balancing = .zoneAware(of: leaf)
     case .priority:
@@ -75,31 +102,35 @@ extension Scenario {
         .init("c", .pickFirst),
       ])
     }
-    if random.chance(0.25) {
-      self.makeQuiet()
-    } else if random.chance(0.5) {
-      self.makeClear()
+  }
+
+  /// The tree, for people.
+  var treeText: String {
+    switch self.tree {
+    case nil: "\(self.balancing)"
+    case .routes: "routes to clusters with \(self.balancing)"
+    case .zoneAware: "zone_aware(\(self.leaf))"
+    case .priority: "priority(a: \(self.leaf), b: round_robin, c: \(self.leaf))"
+    case .weighted:
+      "weighted_target("
+        + zip(self.zones, self.treeWeights).map { "\($0): \($1) x \(self.leaf)" }.joined(separator: ", ")
+        + ")"
+    case .nested:
+      "priority(a: weighted_target(x: 1 x \(self.leaf), y: 3 x least_request), b: zone_aware(\(self.leaf)), "
+        + "c: pick_first)"
     }
   }
 
   /// Removes whatever keeps the model from knowing when the client's zone is well again after a trouble.
   private mutating func makeClear() {
-    if self.isPickFirst || self.leavesMayEject {
-      (self.isPickFirst, self.leavesMayEject) = (false, false)
-      if self.tree == .zoneAware { self.balancing = .zoneAware(of: .roundRobin) }
-      if self.tree == .priority {
-        self.balancing = .priority([
-          .init("a", .leastRequest()), .init("b", .pickFirst), .init("c", .roundRobin),
-        ])
-        // As zone b's policy knows no health checks.
-        self.checksHealth = false
-      }
+    if self.leafIsPickFirst || self.leavesMayEject {
+      (self.leafIsPickFirst, self.leavesMayEject) = (false, false)
+      self.leaf = .roundRobin
+      if let tree = self.tree { self.growTree(tree) }
     }
-    self.isPickFirst = self.isPickFirst || self.tree == .nested
     (self.requestsPerConnection, self.serverConnectionAge, self.maximumConnectionAge) = (nil, nil, nil)
     self.loss = 0
     self.channelIdleTimeout = .seconds(1_800)
-    self.duration = .seconds(45)
     self.troubles.removeAll { !$0.leavesTheZoneHealthy }
   }
 
@@ -113,48 +144,5 @@ extension Scenario {
     (self.maximumConnectionAge, self.serviceConfig) = (nil, nil)
     self.channelIdleTimeout = .seconds(1_800)
     self.loss = 0
-  }
-
-  /// The number of a server tells its parts: its zone, and x or y below zone a.
-  func path(of server: Int) -> [String] {
-    guard self.tree == .nested else { return [] }
-    return [self.zones[server % self.zones.count], server / self.zones.count % 2 == 0 ? "x" : "y"]
-  }
-
-  /// Since when all calls have to stay in the client's zone; nil if the model does not know.
-  var homeTime: Duration? {
-    switch self.tree {
-    case .zoneAware, .priority: break
-    default: return nil
-    }
-    guard !self.isPickFirst, !self.leavesMayEject, self.loss == 0, self.requestsPerConnection == nil,
-      self.serverConnectionAge == nil, self.maximumConnectionAge == nil,
-      self.channelIdleTimeout > .seconds(60), self.troubles.allSatisfy(\.leavesTheZoneHealthy)
-    else { return nil }
-    let end = self.troubles.map(\.end).max() ?? .zero
-    return end + .seconds(10)
-  }
-
-  /// The servers of the client's zone.
-  var homeServers: Set<Int> { Set((0..<self.servers).filter { $0 % self.zones.count == 0 }) }
-}
-
-extension Scenario.Trouble {
-  /// When everything is as it was before.
-  fileprivate var end: Duration {
-    switch self.kind {
-    case .crash(_, let length), .freeze(_, let length), .refuse(_, let length), .slow(_, _, let length),
-      .fail(_, _, _, let length), .partition(_, let length), .unhealthy(_, let length),
-      .crashZone(_, let length), .pause(let length):
-      self.time + length
-    case .restart(_, let drain, let downtime), .restartZone(_, let drain, let downtime):
-      self.time + drain + downtime
-    case .goAway, .resolve, .failResolution, .revokeTokens, .configure: self.time
-    }
-  }
-
-  /// Whether the servers of the client's zone are as good as before some seconds after the trouble's end.
-  fileprivate var leavesTheZoneHealthy: Bool {
-    if case .resolve = self.kind { false } else { self.isClear }
   }
 }

@@ -54,6 +54,12 @@ package struct Scenario: Sendable, CustomStringConvertible {
   /// Nil without a tree of policies or routes.
   var tree: Tree?
   var treeWeights: [UInt32] = []
+  /// The policy for most of the tree's leaves.
+  var leaf = BalancingPolicy.roundRobin
+  var leafIsPickFirst = false
+  var zoneSubject: ZoneSubject?
+  /// The time of a round trip if it is always the same.
+  var roundTripTime: Duration?
   /// Whether policies of the tree may eject endpoints.
   var leavesMayEject = false
   /// Whether the model counts where calls go, so that no trouble may come.
@@ -80,7 +86,7 @@ package struct Scenario: Sendable, CustomStringConvertible {
     // Of its own chance, so that the other choices of a seed stay.
     var renewal = SeededRandom(seed: seed &* 0x2545_f491_4f6c_dd1d &+ 2)
     if renewal.chance(0.2) { self.requestsPerConnection = 1 + renewal.index(below: 20) }
-    // A watch of the health is a request, too.
+    // At least 2: a watch of the health is a request, too, and would use up each connection.
     if self.checksHealth, self.requestsPerConnection == 1 { self.requestsPerConnection = 2 }
     if renewal.chance(0.1) {
       self.serverConnectionAge = renewal.duration(.milliseconds(100) ... .seconds(5))
@@ -193,10 +199,11 @@ package struct Scenario: Sendable, CustomStringConvertible {
 
   package var description: String {
     var text =
-      "seed \(self.seed): \(self.servers) servers, \(self.balancing), \(self.networkProtocol), \(self.kind)"
+      "seed \(self.seed): \(self.servers) servers, \(self.treeText), \(self.networkProtocol), \(self.kind)"
     text +=
       ", timeout \(self.timeout.map { "\($0)" } ?? "none"), attempts \(self.attempts ?? 1), hedges \(self.hedges ?? 1)"
-    if let tree = self.tree { text += ", zones a, b, c with \(tree)" }
+    if self.tree != nil { text += ", zones a, b, c" }
+    if let subject = self.zoneSubject { text += ", \(subject)" }
     if self.waitForReady { text += ", waits for ready" }
     if let count = self.requestsPerConnection { text += ", \(count) requests on a connection" }
     if let age = self.serverConnectionAge { text += ", servers renew connections after \(age)" }

@@ -21,18 +21,26 @@ enum Explore {
     guard count > 0 else { return }
     var problems = 0
     var calls = 0
+    var checks: [String: [UInt64]] = [:]
     for seed in first..<(first + count) {
-      let finding = await Scenario(seed: seed).run()
+      let scenario = Scenario(seed: seed)
+      let finding = await scenario.run()
       calls += finding.report.calls
+      for check in finding.checks { checks[check, default: []].append(seed) }
       if !finding.problems.isEmpty {
         problems += 1
         self.say("seed \(seed): \(finding.problems.joined(separator: "; "))")
         self.say("  again: make explore seed=\(seed)")
+        self.say("  \(scenario)")
       }
       let done = seed - first + 1
       if done.isMultiple(of: 1_000), done < count {
         self.say("\(done) seeds, \(calls) calls, \(problems) with problems")
       }
+    }
+    for (check, seeds) in checks.sorted(by: { $0.key < $1.key }) {
+      let first = seeds.prefix(3).map { "\($0)" }.joined(separator: ", ")
+      self.say("checked in \(seeds.count) seeds: \(check) (such as \(first))")
     }
     self.say("\(count) seeds from \(first), \(calls) calls: \(problems) with problems")
     exit(problems == 0 ? 0 : 1)
