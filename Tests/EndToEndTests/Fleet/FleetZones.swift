@@ -14,16 +14,35 @@ struct FleetZones: Sendable {
   let addresses: [String: [String]]
   private let zones: [String: String]
 
-  /// - Parameter fleet: Where the servers of a zone run.
-  static func start(isSimple: Bool = false, in fleet: (String) -> Fleet) async throws -> FleetZones {
+  /// Calls `body` with running servers, and stops these.
+  ///
+  /// - Parameter fleet: Where the servers of a zone run. The test may end the process.
+  static func withZones<Result>(
+    isSimple: Bool = false,
+    in fleet: (String) -> Fleet,
+    _ body: (FleetZones) async throws -> Result
+  ) async throws -> Result {
     var addresses: [String: [String]] = [:]
-    for (number, (zone, size)) in self.sizes.enumerated() {
-      for index in 0..<size {
-        let host = "127.0.\(1 + number).\(1 + index)"
-        addresses[zone, default: []].append(try await fleet(zone).start(host, isSimple: isSimple))
+    do {
+      for (number, (zone, size)) in self.sizes.enumerated() {
+        for index in 0..<size {
+          let host = "127.0.\(1 + number).\(1 + index)"
+          addresses[zone, default: []].append(try await fleet(zone).start(host, isSimple: isSimple))
+        }
       }
+      let result = try await body(FleetZones(addresses))
+      await self.stop(addresses, in: fleet)
+      return result
+    } catch {
+      await self.stop(addresses, in: fleet)
+      throw error
     }
-    return FleetZones(addresses)
+  }
+
+  private static func stop(_ addresses: [String: [String]], in fleet: (String) -> Fleet) async {
+    for (zone, addresses) in addresses where fleet(zone).process.isRunning {
+      for address in addresses { try? await fleet(zone).stop(address) }
+    }
   }
 
   private init(_ addresses: [String: [String]]) {
@@ -56,10 +75,6 @@ struct FleetZones: Sendable {
       "\(zone) \((self.share(zone, of: tally) * 1_000).rounded() / 10) %"
     }
     return shares.joined(separator: ", ")
-  }
-
-  func stop(in fleet: Fleet) async throws {
-    for address in self.all { try? await fleet.stop(address) }
   }
 
   /// Calls `body` with a client in zone a. The channel has gRPC's backoff: 1 s, times 1.6 with each failure.
