@@ -43,6 +43,8 @@ public final class SimulatedCluster: @unchecked Sendable {
   private var servers: [EndpointAddress: SimulatedServer] = [:]
   /// The servers of all services, in the order in which they were made.
   private(set) var allServers: [SimulatedServer] = []
+  /// The last crash of each zone.
+  var zoneOutages: [String: ZoneOutage] = [:]
   private var calls: [Int: Task<Void, Never>] = [:]
 
   /// A cluster without servers.

@@ -100,6 +100,46 @@ final class SimulatedZonesTests: XCTestCase {
     XCTAssertGreaterThan(Double(least), Double(most) * 0.5)
   }
 
+  /// The end of an earlier outage does not end a later one, nor the crash of a single server.
+  func testOutagesOverlap() async {
+    let greeters = Greeters(servers: 4, zones: ["a", "b"])
+    let cluster = greeters.cluster
+    let service = greeters.service
+    func expect(_ seconds: Int, _ down: [Bool], line: UInt = #line) {
+      cluster.at(.seconds(seconds)) { XCTAssertEqual(cluster.allServers.map(\.isDown), down, line: line) }
+    }
+    cluster.at(.seconds(1)) { service[3].crash() }
+    cluster.at(.seconds(2)) { cluster.crash(zone: "b", for: .seconds(4)) }
+    cluster.at(.seconds(4)) { cluster.crash(zone: "b", for: .seconds(10)) }
+    expect(7, [false, true, false, true])
+    expect(15, [false, false, false, true])
+    cluster.at(.seconds(16)) { service[3].start() }
+    // Started by hand, and down again: the first outage is over.
+    cluster.at(.seconds(17)) { cluster.crash(zone: "a", for: .seconds(3)) }
+    cluster.at(.seconds(18)) { cluster.start(zone: "a") }
+    cluster.at(.seconds(19)) { service[0].crash() }
+    expect(21, [true, false, false, false])
+    let report = await greeters.run(for: .seconds(22))
+    XCTAssertEqual(report.violations, [])
+  }
+
+  func testAMisspeltZoneIsAViolation() async {
+    let greeters = Greeters(servers: 2, zones: ["a", "b"])
+    let cluster = greeters.cluster
+    cluster.crash(zone: "A")
+    cluster.at(.seconds(1)) {
+      cluster.restart(zone: "B")
+      cluster.start(zone: "c")
+    }
+    let report = await greeters.run(for: .seconds(2))
+    XCTAssertEqual(report.violations.count, 3)
+    for (violation, zone) in zip(report.violations, ["A", "B", "c"]) {
+      XCTAssertTrue(violation.hasSuffix("no server is in zone \"\(zone)\": the zones are a, b"), violation)
+    }
+    let again = await greeters.run(for: .seconds(2))
+    XCTAssertEqual(again.violations, [])
+  }
+
   /// A service brings routes to clusters of its servers, and goes back to its servers without them.
   func testAServiceWithRoutes() async {
     let greeters = Greeters(servers: 4)

@@ -5,7 +5,8 @@ import ConnectSimulation
 import Foundation
 import XCTest
 
-/// The figures of "Zones" in the guide "A fleet behind one name" are what its program prints.
+/// The figures of "Zones" in the guide "A fleet behind one name" are what a copy of its program prints. The copy has other
+/// messages.
 final class ZoneGuideTests: XCTestCase {
   private func run(_ balancing: BalancingPolicy) async -> SimulationReport {
     let cluster = SimulatedCluster(seed: 3)
@@ -42,10 +43,12 @@ final class ZoneGuideTests: XCTestCase {
       encoding: .utf8
     )
     XCTAssertTrue(guide.contains("```text\n\(text)\n```"), "the guide should have:\n\(text)")
-    for report in [spread, zoned] { XCTAssertEqual(report.violations, []) }
+    for report in [spread, zoned] {
+      XCTAssertEqual(report.violations, [])
+      XCTAssertEqual(report.failures, [:])
+    }
     XCTAssertEqual(spread.crossingShare, 0.75, accuracy: 0.1)
     // A third of the time, and not a second more.
     XCTAssertEqual(zoned.crossingShare, 1.0 / 3, accuracy: 0.01)
-    XCTAssertGreaterThan(zoned.successRate, 0.9999)
   }
 }

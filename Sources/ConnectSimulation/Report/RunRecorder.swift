@@ -35,6 +35,9 @@ final class RunRecorder: @unchecked Sendable {
   private(set) var startedCalls = 0
   private(set) var endedCalls = 0
   private(set) var violations: [String] = []
+  /// Violations of the program before a run, for the report of that run.
+  private var mistakes: [String] = []
+  private var isRunning = false
   /// The price of a request to another zone.
   var costOfCrossing = 0.0
   /// How many requests of a call a server may see at most.
@@ -58,7 +61,9 @@ final class RunRecorder: @unchecked Sendable {
     self.failures = [:]
     self.traffic = [:]
     (self.succeeded, self.requests, self.startedCalls, self.endedCalls) = (0, 0, 0, 0)
-    self.violations = []
+    self.violations = self.mistakes
+    self.mistakes = []
+    self.isRunning = true
   }
 
   // MARK: Events
@@ -73,6 +78,11 @@ final class RunRecorder: @unchecked Sendable {
   func violation(_ text: String) {
     guard self.violations.count < Self.maximumViolations else { return }
     self.violations.append("\(self.executor.now): \(text)")
+  }
+
+  /// The program asks for something that makes no sense, perhaps before a run.
+  func mistake(_ text: String) {
+    if self.isRunning { self.violation(text) } else { self.mistakes.append(text) }
   }
 
   func requestArrived(at server: SimulatedServer, from clientZone: String?) {
@@ -130,6 +140,7 @@ final class RunRecorder: @unchecked Sendable {
   // MARK: Report
 
   func report(seed: UInt64, duration: Duration, _ servers: [SimulatedServer]) -> SimulationReport {
+    self.isRunning = false
     func milliseconds(_ time: Duration?) -> Double? { time.map { ($0.seconds * 1e6).rounded() / 1e3 } }
     return SimulationReport(
       seed: seed,

@@ -55,9 +55,13 @@ public struct SimulationComparison: Sendable, CustomStringConvertible {
       lines.append(self.row(code, Double(a.failures[code] ?? 0), Double(b.failures[code] ?? 0)))
     }
     lines.append("")
-    for (name, report) in [(self.names.0, a), (self.names.1, b)] {
-      lines.append("success, \(name)")
-      lines.append("  " + Plot.line(report.intervals.map(\.successRate), to: 1))
+    let plots = [a, b].map { Plot.line($0.intervals.map(\.successRate), to: 1) }
+    if plots[0] == plots[1] {
+      lines += ["success, both", "  " + plots[0]]
+    } else {
+      for (name, plot) in zip([self.names.0, self.names.1], plots) {
+        lines += ["success, \(name)", "  " + plot]
+      }
     }
     return lines.joined(separator: "\n")
   }
