@@ -7,42 +7,53 @@ import Measuring
 struct PickBench: ParsableCommand {
   @Option(help: "How many endpoints there are.") var endpoints = 10_000
   @Option(help: "How many calls are placed for each policy.") var picks = 2_000_000
+  @Option(help: "The nanoseconds that a pick may take. Above that the program fails.") var limit: Int?
 
   private struct Header: PickHeaders {
     func value(of name: String) -> String? { nil }
   }
 
-  private static let policies: [(name: String, policy: BalancingPolicy)] = [
-    ("pick first", .pickFirst),
-    ("round robin", .roundRobin),
-    ("least request of 2", .leastRequest()),
-    ("least request of 10", .leastRequest(choices: 10)),
-    ("weighted round robin", .weightedRoundRobin(.init(source: .resolver))),
-    ("ring hash", .ringHash()),
-    ("zones, round robin", .zoneAware(of: .roundRobin)),
-    ("zones, least request", .zoneAware(of: .leastRequest())),
-    ("weighted target", .weightedTarget(Self.zones.map { .init($0, weight: 1, .roundRobin) })),
-    ("priority", .priority(Self.zones.map { .init($0, .roundRobin) })),
+  /// The zone is that of the client.
+  private static let policies: [(name: String, policy: BalancingPolicy, zone: String?)] = [
+    ("pick first", .pickFirst, nil),
+    ("round robin", .roundRobin, nil),
+    ("least request of 2", .leastRequest(), nil),
+    ("least request of 10", .leastRequest(choices: 10), nil),
+    ("weighted round robin", .weightedRoundRobin(.init(source: .resolver)), nil),
+    ("ring hash", .ringHash(), nil),
+    ("all zones, round robin", .zoneAware(of: .roundRobin), nil),
+    ("all zones, least request", .zoneAware(of: .leastRequest()), nil),
+    ("own zone, round robin", .zoneAware(of: .roundRobin), "a"),
+    ("own zone, least request", .zoneAware(of: .leastRequest()), "a"),
+    ("weighted target", .weightedTarget(Self.zones.map { .init($0, weight: 1, .roundRobin) }), nil),
+    ("priority", .priority(Self.zones.map { .init($0, .roundRobin) }), nil),
   ]
 
-  /// Endpoints are in these zones, in turn. Calls of the policies with zones go to all of them.
+  /// Endpoints are in these zones, in turn. Calls of a client without a zone go to all of them, those of a client in zone a stay
+  /// there. Calls of the priority go to the first.
   private static let zones = ["a", "b", "c"]
 
   func run() throws {
     let count = min(max(self.endpoints, 1), 65_000)
     print("\(count) endpoints, \(self.picks) picks of each policy, processor time")
-    for (name, policy) in Self.policies {
-      let picker = self.picker(of: policy, count)
+    var slow: [String] = []
+    for (name, policy, zone) in Self.policies {
+      let picker = self.picker(of: policy, count, zone)
       // The first ones fill the caches.
       _ = self.pick(self.picks / 10, picker)
       let start = Cost.now
       let chosen = self.pick(self.picks, picker)
       let nanoseconds = (Cost.now - start).cpu * 1e3 / Double(self.picks)
       print("  \(name.padding(to: 24)) \(Int(nanoseconds.rounded())) ns  (\(chosen) picks found an endpoint)")
+      if let limit = self.limit, nanoseconds > Double(limit) { slow.append(name) }
+    }
+    guard slow.isEmpty else {
+      print("more than \(self.limit ?? 0) ns: \(slow.joined(separator: ", "))")
+      throw ExitCode.failure
     }
   }
 
-  private func picker(of policy: BalancingPolicy, _ count: Int) -> any Picker {
+  private func picker(of policy: BalancingPolicy, _ count: Int, _ zone: String?) -> any Picker {
     var random = SeededRandom(seed: 1)
     var balancer = policy.makeBalancer(random: &random)
     let list = (0..<count).compactMap { index -> BalancedEndpoint? in
@@ -54,7 +65,7 @@ struct PickBench: ParsableCommand {
     // Endpoints have different loads, for policies that compare these.
     let calls = Dictionary(uniqueKeysWithValues: list.map { ($0.id, $0.id.slot % 5) })
     let loads = EndpointLoads(calls: calls)
-    var context = BalancerContext(now: .zero, random: random, loads: loads)
+    var context = BalancerContext(now: .zero, random: random, loads: loads, zone: zone)
     return balancer.update(list, in: &context).picker
   }
 
