@@ -161,6 +161,45 @@ final class SimulatedZonesTests: XCTestCase {
     XCTAssertEqual(report.servers[3].requests - requests[3], report.requests / 4, accuracy: 10)
   }
 
+  /// A route's retries stay in the cluster that was chosen for the call. The first server of each cluster fails all calls.
+  func testTheRetriesOfARoute() async {
+    for retries in [false, true] {
+      let budget = RetryBudget(maximumTokens: 100_000)
+      let policy = RetryPolicy(maximumAttempts: 1)
+      let greeters = Greeters(
+        servers: 4,
+        interceptors: [{ _ in RetryInterceptor(policy: policy, budget: budget) }],
+        setup: { if $0.index % 2 == 0 { $0.fail(1) } }
+      )
+      let service = greeters.service
+      let attempts = MethodConfig.RetryPolicy(
+        maximumAttempts: 2,
+        initialBackoff: .milliseconds(1),
+        maximumBackoff: .milliseconds(1),
+        backoffMultiplier: 1,
+        retryableCodes: [.unavailable]
+      )
+      let split = [WeightedCluster(name: "old", weight: 1), WeightedCluster(name: "new", weight: 1)]
+      service.routing = Routing(
+        routes: [Route(to: split, attempts: retries ? .retry(attempts) : nil)],
+        clusters: ["old": Cluster(service.servers[..<2]), "new": Cluster(service.servers[2...])]
+      )
+      let report = await greeters.run(for: .seconds(20), load: .closed(callers: 1))
+      XCTAssertEqual(report.violations, [])
+      let requests = report.servers.map(\.requests)
+      XCTAssertGreaterThan(requests.min() ?? 0, 100)
+      if retries {
+        let failures = report.failures.values.reduce(0, +)
+        XCTAssertLessThanOrEqual(failures, 2, "at first one server of each cluster is connected")
+        // One caller: each failure is followed by a success in the same cluster, and that by a failure there.
+        XCTAssertEqual(requests[0], requests[1], accuracy: 1)
+        XCTAssertEqual(requests[2], requests[3], accuracy: 1)
+      } else {
+        XCTAssertGreaterThan(report.failures.values.reduce(0, +), 100)
+      }
+    }
+  }
+
   func testAZoneRestartsInOrder() async {
     let greeters = Greeters(servers: 4, zones: ["a", "b"])
     let cluster = greeters.cluster

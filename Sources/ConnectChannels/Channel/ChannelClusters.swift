@@ -18,9 +18,7 @@ final class ChannelClusters {
 
   weak var channel: OriginChannel?
   private let environment: ChannelEnvironment
-  private var members: [String: ClusterMember] = [:]
-  /// Those that nothing holds any more, which close their connections; in the order in which that began.
-  private var ending: [ClusterMember] = []
+  private(set) var table = ClusterTable()
   /// What calls are routed by now; nil if they are not.
   private var basis: Basis?
   /// Whether the time to shut down is over.
@@ -66,7 +64,7 @@ final class ChannelClusters {
     for name in routing.reachableClusters.sorted() {
       guard let cluster = routing.clusters[name] else { continue }
       handles[name] = self.environment.shared.clusters.handle(name, of: self.environment.origin)
-      let member = self.members[name] ?? self.makeMember(name)
+      let member = self.table[name] ?? self.makeMember(name)
       let settings = ClusterMember.Settings(
         cluster: cluster,
         config: rules.config,
@@ -99,17 +97,16 @@ final class ChannelClusters {
     let channel = OriginChannel(environment)
     if self.channel?.isClosingWhenIdle == true { channel.closeWhenIdle() }
     let member = ClusterMember(name, resolver, channel)
-    self.members[name] = member
+    self.table[name] = member
     return member
   }
 
   /// Nothing has held a cluster a moment ago.
   private func released(_ name: String) {
     // It may have come back meanwhile.
-    guard let member = self.members[name], !self.environment.shared.clusters.isHeld(name) else { return }
+    guard let member = self.table[name], !self.environment.shared.clusters.isHeld(name) else { return }
     self.noteUse(of: member)
-    self.members[name] = nil
-    self.ending.append(member)
+    self.table.end(member)
     self.shutDown(member, within: nil)
     self.didChange()
   }
@@ -118,8 +115,7 @@ final class ChannelClusters {
     let parent = Confined((clusters: Weak(self), member: Weak(member)), to: self.environment.executor)
     member.channel.shutDown(within: limit) {
       guard let clusters = parent.value.clusters.object else { return }
-      let member = parent.value.member.object
-      clusters.ending.removeAll { $0 === member }
+      clusters.table.remove(parent.value.member.object)
       clusters.didChange()
     }
   }
@@ -135,57 +131,34 @@ final class ChannelClusters {
     guard let cluster = request.destination?.cluster, cluster.origin == self.environment.origin else {
       return nil
     }
-    return self.members[cluster.name]?.channel
+    return self.table[cluster.name]?.channel
   }
 
   // MARK: - All of them
 
-  /// Whether no cluster is left, not even one that ends.
-  var isFinished: Bool { self.members.isEmpty && self.ending.isEmpty }
-
-  /// In the same order in each run, so that simulations can be repeated.
-  private var all: [ClusterMember] { self.members.values.sorted { $0.name < $1.name } + self.ending }
-
-  var haveCalls: Bool {
-    self.members.values.contains(where: \.haveCalls) || self.ending.contains(where: \.haveCalls)
-  }
-
   /// When a call has ended last, as far as that is known.
-  var lastUse: Duration { self.members.values.reduce(self.pastUse) { max($0, $1.lastUse) } }
+  var lastUse: Duration { max(self.pastUse, self.table.lastUse) }
 
   /// The endpoints of a cluster change, or it ends.
   private func noteUse(of member: ClusterMember) {
     self.pastUse = max(self.pastUse, member.haveCalls ? self.environment.executor.now : member.lastUse)
   }
 
-  /// The states as one, as gRPC's cluster manager has it: what a call may hope for.
-  var state: ConnectivityState {
-    let states = self.members.values.map(\.channel.connectivity)
-    return [.ready, .connecting, .idle].first(where: states.contains) ?? .transientFailure
-  }
+  func connect() { for member in self.table.present { member.channel.connect() } }
 
-  var snapshots: [ChannelSnapshot.NamedCluster] {
-    self.members.values.sorted { $0.name < $1.name }.map {
-      ChannelSnapshot.NamedCluster(name: $0.name, snapshot: ChannelSnapshot($0.channel))
-    }
-  }
-
-  func connect() { for member in self.all { member.channel.connect() } }
-
-  func closeWhenIdle() { for member in self.all { member.channel.closeWhenIdle() } }
+  func closeWhenIdle() { for member in self.table.all { member.channel.closeWhenIdle() } }
 
   /// The channel is idle: nothing is known of the clusters.
   func enterIdle() {
     self.basis = nil
-    for member in self.all where self.members[member.name] === member { member.enterIdle() }
+    for member in self.table.present { member.enterIdle() }
   }
 
   /// May be called again, also for clusters that have come meanwhile.
   func shutDown(within limit: Duration?) {
     self.basis = nil
     self.stopListening()
-    self.ending = self.all
-    self.members = [:]
-    for member in self.ending { self.shutDown(member, within: limit) }
+    for member in self.table.present { self.table.end(member) }
+    for member in self.table.all { self.shutDown(member, within: limit) }
   }
 }

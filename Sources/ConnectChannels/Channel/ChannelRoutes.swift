@@ -37,7 +37,7 @@ struct ChannelRoutes {
   /// A cluster has another state, or has ended.
   func clustersDidChange() {
     guard let clusters = self.channel.clusters else { return }
-    if !clusters.areRouted, clusters.isFinished {
+    if !clusters.areRouted, clusters.table.isEmpty {
       self.channel.clusters = nil
       // The only endpoint then serves calls without a detour.
       self.channel.endpoints.needsUpdate()
@@ -47,7 +47,7 @@ struct ChannelRoutes {
       self.channel.finishIfNothingIsLeft()
       return
     }
-    if clusters.areRouted, self.channel.resolution.isActive { self.channel.publish(clusters.state) }
+    if clusters.areRouted, self.channel.resolution.isActive { self.channel.publish(clusters.table.state) }
   }
 
   /// Where a request goes that comes here: the channel of a cluster; nil for the endpoints of this channel, or if nothing is

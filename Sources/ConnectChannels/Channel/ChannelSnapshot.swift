@@ -104,7 +104,7 @@ extension ChannelSnapshot {
       state: channel.connectivity,
       policy: channel.clusters?.areRouted == true ? Self.routes : channel.endpoints.policy.name,
       parts: channel.endpoints.parts,
-      clusters: channel.clusters?.snapshots ?? [],
+      clusters: channel.clusters?.table.snapshots ?? [],
       waitingCalls: channel.serviceRules.waitingCount + channel.waiting.count + subchannels.waitingCount,
       endpoints: subchannels.list.map(\.snapshot),
       resolverUpdates: channel.resolution.updateCount,

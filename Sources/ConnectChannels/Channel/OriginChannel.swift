@@ -224,7 +224,7 @@ package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
     let timeout = max(self.environment.configuration.idleTimeout.clamped, .milliseconds(1))
     let subchannels = self.endpoints.subchannels
     if !self.waiting.isEmpty || self.serviceRules.waitingCount > 0 || subchannels.haveCalls
-      || self.clusters?.haveCalls == true
+      || self.clusters?.table.haveCalls == true
     {
       self.lastUse = self.executor.now
     }
@@ -299,7 +299,7 @@ package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
     else { return }
     // An answer would bring new clusters, which nothing would end.
     self.resolution.stop()
-    if let clusters = self.clusters, !clusters.isForced, !clusters.isFinished { return }
+    if let clusters = self.clusters, !clusters.isForced, !clusters.table.isEmpty { return }
     self.stop()
     self.publish(.shutdown)
     self.finishIfNothingIsLeft()
@@ -328,7 +328,7 @@ package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
 
   func finishIfNothingIsLeft() {
     guard self.isShutDown, self.connectivity == .shutdown, self.endpoints.subchannels.retired.isEmpty,
-      !self.isFinished, self.clusters?.isFinished ?? true
+      !self.isFinished, self.clusters?.table.isEmpty ?? true
     else { return }
     self.isFinished = true
     let callbacks = self.onFinish

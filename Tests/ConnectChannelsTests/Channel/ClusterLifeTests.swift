@@ -327,6 +327,11 @@ final class ClusterLifeTests: XCTestCase {
     let one = fleet.channel.shared.ofCluster("a", resolver, on: executor)
     let two = fleet.channel.shared.ofCluster("a", resolver, on: executor)
     XCTAssertTrue(one.outliers === two.outliers)
+    let clusters = [fleet.channel, second].map { channel in
+      executor.sync { channel.clusters?.table["b"]?.channel.environment.shared.outliers }
+    }
+    XCTAssertNotNil(clusters[0])
+    XCTAssertTrue(clusters[0] === clusters[1], "the clusters of both channels have it")
     XCTAssertFalse(one.outliers === fleet.channel.shared.ofCluster("b", resolver, on: executor).outliers)
   }
 }

@@ -136,8 +136,21 @@ final class MethodRouterTests: XCTestCase {
     XCTAssertEqual(hash([.header("User")], ["user": ["ann"]]), XXH64.hash("ann"))
     XCTAssertNil(hash([.header("user")], [:]))
     XCTAssertEqual(hash([.header("user"), .client], [:]), 77)
-    XCTAssertEqual(hash([.client, .header("user")], ["user": ["ann"]]), 77)
     XCTAssertNil(hash([], ["user": ["ann"]]))
+    // They are combined (gRFC A42).
+    let ann = XXH64.hash("ann")
+    XCTAssertEqual(hash([.client, .header("user")], ["user": ["ann"]]), 154 ^ ann)
+    XCTAssertEqual(hash([.header("user"), .client], ["user": ["ann"]]), (ann << 1 | ann >> 63) ^ 77)
+    XCTAssertEqual(hash([.client, .client], [:]), 154 ^ 77)
+    // A terminal one ends that, if there is a hash by then.
+    let terminal = RouteHashPolicy.header("User", isTerminal: true)
+    XCTAssertEqual(hash([terminal, .client], ["user": ["ann"]]), ann)
+    XCTAssertEqual(hash([terminal, .client], [:]), 77)
+    XCTAssertEqual(hash([.client, terminal, .client], [:]), 77)
+    XCTAssertEqual(
+      hash([RouteHashPolicy(.client, isTerminal: true), .header("user")], ["user": ["ann"]]),
+      77
+    )
   }
 
   /// A route's timeout and attempts replace those of the service config.
@@ -199,6 +212,13 @@ final class MethodRouterTests: XCTestCase {
     let unknown = error([Route(to: "z")])
     XCTAssertEqual(unknown?.code, .unavailable)
     XCTAssertTrue(unknown?.message?.contains("the cluster \"z\", which does not exist; add it") == true)
+    let refusing = MethodRouter(refusing: ConnectError(code: .failedPrecondition, message: "bad"))
+    var refused: ConnectError?
+    if case .refused(let error) = refusing.rules(forHeaders: [:]) { refused = error }
+    for error in [none, unknown, refused] {
+      XCTAssertEqual(error?.isFinal, true, "no interceptor repeats the call")
+      XCTAssertEqual(error?.isUnsent, true)
+    }
   }
 
   func testProblems() {

@@ -51,7 +51,7 @@ final class RuleWarningTests: XCTestCase {
     return log.all
   }
 
-  private func retry(_ attempts: Int) -> MethodRules {
+  private func retry(_ attempts: Int, source: String = "service config") -> MethodRules {
     MethodRules(
       retry: RetryRules(
         maximumAttempts: attempts,
@@ -59,7 +59,8 @@ final class RuleWarningTests: XCTestCase {
         maximumBackoff: .seconds(1),
         backoffMultiplier: 1,
         codes: [.unavailable]
-      )
+      ),
+      attemptsSource: source
     )
   }
 
@@ -76,6 +77,40 @@ final class RuleWarningTests: XCTestCase {
     XCTAssertEqual(followed, [])
     let others = await self.warnings(MethodRules(timeout: .seconds(1)))
     XCTAssertEqual(others, [])
+  }
+
+  /// A route and the service config may both have attempts for a method.
+  func testRetriesOfRoutes() async {
+    let log = Events()
+    let transport = ScriptedTransport { $0.reply("\"x\"") }
+    let client = ProtocolClient.scripted(transport) {
+      $0.logger = Logger(label: "test") { _ in Handler(events: log) }
+    }
+    let route = OneRoute(rules: self.retry(2, source: "route"))
+    transport.serviceRules.update(routing: { _ in route })
+    _ = await client.unary(.read, "x")
+    let end = "has a retry policy, which no interceptor follows; add RetryInterceptor of ConnectInterceptors"
+    XCTAssertEqual(log.all, ["the route \(end) /test.Text/Read"])
+  }
+
+  /// The path was checked with the rules of the service config, which are other ones.
+  func testRetriesOfARouteBesideThoseOfTheServiceConfig() async {
+    let log = Events()
+    let transport = ScriptedTransport { $0.reply("\"x\"") }
+    let client = ProtocolClient.scripted(transport) {
+      $0.logger = Logger(label: "test") { _ in Handler(events: log) }
+    }
+    for rules in [self.retry(1), self.retry(2, source: "route")] {
+      transport.serviceRules.update(routing: { _ in OneRoute(rules: rules) })
+      _ = await client.unary(.read, "x")
+    }
+    XCTAssertEqual(log.all.count, 1)
+  }
+
+  private struct OneRoute: CallRouter {
+    let rules: MethodRules
+
+    func rules(forHeaders headers: Headers) -> CallRules { .method(self.rules) }
   }
 
   func testMoreAttemptsThanTheClientAllows() async {
