@@ -34,9 +34,10 @@ final class HTTP3ClusterTests: XCTestCase {
   /// Calls with the header `cluster` go to the cluster of this name.
   private func withClient(
     _ clusters: [String: (PythonHTTP3Server, Configuration.TLS)],
+    _ http3: HTTP3Support = .alone,
     _ body: (ProtocolClient, Infos) async throws -> Void
   ) async throws {
-    var configuration = Configuration(tlsOfClusters: clusters.mapValues(\.1), http3: .alone)
+    var configuration = Configuration(tlsOfClusters: clusters.mapValues(\.1), http3: http3)
     configuration.channel.backoff = .init(initial: .milliseconds(5), maximum: .milliseconds(20))
     configuration.channel.routing = Routing(
       routes: clusters.keys.map { Route(RouteMatch(headers: [HeaderMatch("cluster", .exact($0))]), to: $0) },
@@ -73,6 +74,17 @@ final class HTTP3ClusterTests: XCTestCase {
     return await client.unary(TestMethods.lookup, .with { $0.key = "it" }, options: options)
   }
 
+  /// The server ends the connection of the cluster.
+  private func endConnection(_ client: ProtocolClient, of cluster: String) async {
+    let method = MethodSpec<Connect_Test_V1_LookupRequest, Connect_Test_V1_LookupResponse>(
+      path: "/script/close/0x100",
+      streamType: .unary
+    )
+    let options = CallOptions(headers: ["cluster": [cluster]])
+    let response = await client.unary(method, .init(), options: options)
+    XCTAssertNotNil(response.error)
+  }
+
   private func tls(_ server: PythonHTTP3Server) -> Configuration.TLS {
     Configuration.TLS(trustRoots: .pemBytes(server.authority))
   }
@@ -99,6 +111,31 @@ final class HTTP3ClusterTests: XCTestCase {
         XCTAssertTrue(message.contains("the cluster \"\(cluster)\" of https://localhost:1"), message)
         XCTAssertFalse(message.contains("tlsOfClusters"), message)
       }
+    }
+  }
+
+  /// A cluster uses no session of another one, even with the same server.
+  func testEarlyDataOfTwoClusters() async throws {
+    let server = try await PythonHTTP3Server.shared()
+    let http3 = HTTP3Support.alone(HTTP3Configuration(usesEarlyData: true))
+    let clusters = ["blue": (server, self.tls(server)), "green": (server, self.tls(server))]
+    try await self.withClient(clusters, http3) { client, infos in
+      func isEarly(_ cluster: String) async -> Bool? {
+        _ = infos.take()
+        let found = await self.lookUp(client, in: cluster)
+        XCTAssertEqual(found.message?.value, "value of it", "\(String(describing: found.error))")
+        return infos.take().last?.isEarlyData
+      }
+      // A connection that has ended may be opened again without a call, so the next call comes at once.
+      var answers = [await isEarly("blue")]
+      await self.endConnection(client, of: "blue")
+      answers.append(await isEarly("blue"))
+      // With a further response, there is a ticket of the other cluster again.
+      _ = await isEarly("blue")
+      answers.append(await isEarly("green"))
+      await self.endConnection(client, of: "green")
+      answers.append(await isEarly("green"))
+      XCTAssertEqual(answers, [false, true, false, true])
     }
   }
 }
