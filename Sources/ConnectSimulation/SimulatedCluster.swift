@@ -139,7 +139,7 @@ public final class SimulatedCluster: @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - configuration: Its resolver, if it has one, replaces the cluster's names.
-  ///   - zone: The client's zone. Channels know it (``ChannelConfiguration/zone``) unless the configuration has another one.
+  ///   - zone: The client's zone. Channels know it (`ChannelConfiguration.zone`) unless the configuration has another one.
   public func httpClient(_ configuration: ChannelConfiguration = .defaults, zone: String = "a")
     -> SimulatedHTTPClient
   {

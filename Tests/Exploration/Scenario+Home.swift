@@ -15,6 +15,8 @@ extension Scenario {
     self.zoneSubject = subject
     self.makeQuiet()
     (self.requestsPerConnection, self.serverConnectionAge, self.hasBreaker) = (nil, nil, false)
+    // One zone has to carry all calls: without a limit, none of them waits for servers that are busy.
+    self.concurrency = nil
     (self.leafIsPickFirst, self.leavesMayEject) = (false, false)
     self.leaf = random.element([.roundRobin, .leastRequest()])
     self.growTree(tree)

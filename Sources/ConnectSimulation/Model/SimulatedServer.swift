@@ -19,8 +19,8 @@ public final class SimulatedServer: @unchecked Sendable {
   /// The server's zone: resolvers report it to clients, and ``SimulatedNetwork/partition(zone:for:)`` cuts it off.
   public let zone: String
   let index: Int
-  /// To which parts of a tree of policies resolvers say that the server belongs: see ``Endpoint/path``. Empty by default: then
-  /// ``zone`` is the name of its part. A change holds from the next ``SimulatedService/resolve(to:)`` on.
+  /// The server's place in a tree of policies, which resolvers give to clients (`Endpoint.path`). Empty by default: then ``zone``
+  /// is the name of its part. A change holds from the next ``SimulatedService/resolve(to:)`` on.
   public var path: [String] = []
   /// How long the server works on a request before its handler answers. Nothing by default.
   public var latency = Latency.none
