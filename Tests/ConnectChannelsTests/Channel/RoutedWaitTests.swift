@@ -32,7 +32,7 @@ final class RoutedWaitTests: XCTestCase {
     fleet.route([Route(to: "b")], ["b": Cluster(self.b)])
     XCTAssertEqual(fleet.snapshot.clusters.map(\.name), ["a", "b"])
     XCTAssertTrue(call.isPending)
-    call.cancel()
+    fleet.run { call.cancel() }
     fleet.executor.runUntilIdle()
     XCTAssertEqual(fleet.snapshot.clusters.map(\.name), ["b"], "a call that is over holds nothing")
   }
