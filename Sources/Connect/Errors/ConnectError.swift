@@ -57,7 +57,8 @@ public struct ConnectError: Swift.Error, Sendable {
 
   /// Whether the request of the failed attempt was not sent, for a reason that says nothing about the health of the server. An
   /// interceptor failed the request, or the call ended while an interceptor held it, or the server's certificate does not
-  /// name the host that the call asks for (`CallOptions.authority`), or the balancing policy dropped the call. Earlier attempts of the call may have been sent.
+  /// name the host that the call asks for (`CallOptions.authority`), or the balancing policy dropped the call. Earlier
+  /// attempts of the call may have been sent.
   public var isUnsent: Bool {
     get { self.storage.isUnsent }
     set { self.unique.isUnsent = newValue }

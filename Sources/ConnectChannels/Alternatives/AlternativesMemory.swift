@@ -3,8 +3,8 @@ package import Connect
 /// What a client knows of HTTP/3 at origins, and of networks where HTTP/3 does not work. Knows no clock, and is
 /// bounded.
 ///
-/// Each origin, and each cluster of an origin, has the ports where HTTP/3 may be found, each with its expiry. A port becomes broken when HTTP/3 fails
-/// there though TCP works. It stays broken for 5 minutes, doubled with each further failure up to a day, until HTTP/3
+/// Each origin, and each cluster of an origin, has the ports where HTTP/3 may be found, each with its expiry. A port becomes
+/// broken when HTTP/3 fails there though TCP works. It stays broken for 5 minutes, doubled with each further failure up to a day, until HTTP/3
 /// works again.
 ///
 /// A broken port counts for all servers of the origin, as in a network that drops UDP. Where HTTP/3 has worked before,

@@ -1,5 +1,8 @@
 /// A child of a balancer with children. It has a balancer for its part of the endpoints, and begins when it is first needed.
 struct BalancerChild {
+  /// How long a part that is not used any more keeps its connections (gRFC A56).
+  static let keepTime = Duration.seconds(15 * 60)
+
   let name: String
   let policy: BalancingPolicy
   private let place: TreePlace

@@ -4,8 +4,6 @@
 struct PriorityBalancer: LoadBalancer {
   /// How long a part may take to become ready before the next one is used.
   static let failoverTime = Duration.seconds(10)
-  /// How long a part that is not used any more keeps its connections.
-  static let keepTime = Duration.seconds(15 * 60)
   /// How often an endpoint of a part that has failed is probed.
   static let probePeriod = Duration.milliseconds(500)
 
@@ -106,7 +104,7 @@ extension PriorityBalancer {
 
     /// Tells the child of changes, if it is in use.
     mutating func refresh(_ endpoints: [BalancedEndpoint], in context: inout BalancerContext) {
-      let isOver = self.leftTime.map { context.now >= $0 + PriorityBalancer.keepTime } ?? false
+      let isOver = self.leftTime.map { context.now >= $0 + BalancerChild.keepTime } ?? false
       if endpoints.isEmpty || isOver { self.stop() }
       guard self.child.isStarted else { return self.child.count(endpoints) }
       self.child.update(endpoints, in: &context)
@@ -168,7 +166,7 @@ extension PriorityBalancer {
     func delay(now: Duration) -> Duration? {
       let times = [
         self.failoverTime.flatMap { $0 > now ? $0 - now : nil },
-        self.leftTime.map { $0 + PriorityBalancer.keepTime - now },
+        self.leftTime.map { $0 + BalancerChild.keepTime - now },
         self.probes.delay(now: now),
       ]
       return times.compactMap { $0 }.min()

@@ -1,8 +1,5 @@
 /// Keeps calls in the caller's own zone as long as enough of its endpoints are healthy: see ``BalancingPolicy/ZoneAware``.
 struct ZoneAwareBalancer: LoadBalancer {
-  /// How long the other zones keep their connections once they are not needed.
-  static let keepTime = Duration.seconds(15 * 60)
-
   private let settings: BalancingPolicy.ZoneAware
   private let base: BalancingPolicy
   private let place: TreePlace
@@ -57,7 +54,7 @@ struct ZoneAwareBalancer: LoadBalancer {
       decision.include(self.zones[index].child, group, share: decision.state == .ready ? picks[index] : 0)
       if let time = self.zones[index].health.nextChange { decision.askAgain(after: time - context.now) }
     }
-    if let time = self.leftTime { decision.askAgain(after: time + Self.keepTime - context.now) }
+    if let time = self.leftTime { decision.askAgain(after: time + BalancerChild.keepTime - context.now) }
     self.probe(own: own, picks, groups, now: context.now, &decision)
     return decision
   }
@@ -149,7 +146,7 @@ struct ZoneAwareBalancer: LoadBalancer {
     }
     let leftTime = self.leftTime ?? context.now
     self.leftTime = leftTime
-    guard context.now >= leftTime + Self.keepTime else { return }
+    guard context.now >= leftTime + BalancerChild.keepTime else { return }
     self.leftTime = nil
     for index in others { self.zones[index].stop() }
   }

@@ -63,7 +63,8 @@ struct ZoneHealth {
     if self.members.count == endpoints.count, zip(self.members, endpoints).allSatisfy({ $0.id == $1.id }) {
       return
     }
-    let known = Dictionary(uniqueKeysWithValues: self.members.map { ($0.id, $0) })
+    // A balancer of a user may pass an endpoint on twice.
+    let known = Dictionary(self.members.map { ($0.id, $0) }) { first, _ in first }
     self.members = endpoints.map { endpoint in
       if let member = known[endpoint.id] { return member }
       let isLazy = !self.policy.keepsConnected(endpoint.endpoint, depth: self.depth)

@@ -39,8 +39,8 @@ extension NIOHTTPClient {
     /// opens itself.
     ///
     /// The client owns the socket and closes it. The origin of calls gives the scheme (with `https://`, TLS is spoken over
-    /// the socket), the name that TLS verifies, and `:authority`; nothing is looked up, and there is no proxy. There must be no routes (`channel.routing`). Calls to one
-    /// origin and one version of HTTP share the connection. The connection stays while there are no calls. Once it is gone,
+    /// the socket), the name that TLS verifies, and `:authority`; nothing is looked up, and there is no proxy. There must be no
+    /// routes (`channel.routing`). Calls to one origin and one version of HTTP share the connection. The connection stays while there are no calls. Once it is gone,
     /// calls fail with `unavailable`, also those that wait for a connection: a connected socket cannot be connected again.
     ///
     /// ``HTTPVersion/automatic`` means HTTP/2 by prior knowledge in cleartext, for all protocols. With TLS the server chooses:

@@ -24,6 +24,23 @@ final class ZonesOfTreesTests: XCTestCase {
     XCTAssertEqual(Double(fleet.calls(10_000)["b"] ?? 0), 8_600, accuracy: 10)
   }
 
+  /// A balancer of a user's own may pass such lists on.
+  func testAnEndpointThatIsThereTwice() {
+    var random = SeededRandom(seed: 1)
+    var balancer = BalancingPolicy.zoneAware(of: .roundRobin).makeBalancer(random: &random)
+    let server = BalancedEndpoint(
+      id: EndpointID(slot: 0, generation: 1),
+      endpoint: Endpoint(addresses: [], zone: "a"),
+      state: .ready
+    )
+    var context = BalancerContext(now: .zero, random: random, loads: EndpointLoads(), zone: "a")
+    for list in [[server, server], [server, server, server], [server]] {
+      let decision = balancer.update(list, in: &context)
+      XCTAssertEqual(decision.state, .ready)
+      XCTAssertEqual(decision.parts.first?.ready, list.count)
+    }
+  }
+
   func testAllZonesAreWokenWithoutAnOwnOne() {
     var fleet = TreeFixture(.zoneAware(of: .ringHash()), ["a": 3, "b": 3, "c": 3])
     XCTAssertEqual(fleet.decision.state, .idle)

@@ -331,18 +331,6 @@ final class ChannelRulesTests: XCTestCase {
 
 /// A call of a `ProtocolClient` through a ``FakeFleet``'s channel.
 final class RuledCall {
-  private struct Transport: HTTPClientInterface {
-    let channel: OriginChannel
-
-    func endpoint(
-      for origin: Origin,
-      on executor: (any CallExecutor)?,
-      requiresHTTP2: Bool
-    ) throws(ConnectError) -> any HTTPEndpoint {
-      self.channel
-    }
-  }
-
   private struct HookInterceptor: Interceptor {
     let onRequest: @Sendable () -> Void
 
@@ -370,7 +358,7 @@ final class RuledCall {
   ) {
     var config = ProtocolClientConfig(host: "http://fleet.test/base/path", codec: JSONCodec())
     if let onRequest { config.interceptors = [{ _ in HookInterceptor(onRequest: onRequest) }] }
-    let client = ProtocolClient(httpClient: Transport(channel: fleet.channel), config: config)
+    let client = ProtocolClient(httpClient: ChannelTransport(channel: fleet.channel), config: config)
     self.fleet = fleet
     let method = MethodSpec<Int, Int>(codablePath: "/pkg.Service/Get", streamType: .unary)
     self.handle = client.unary(method, message, options: options) { [outcome] response in

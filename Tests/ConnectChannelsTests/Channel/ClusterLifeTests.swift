@@ -317,10 +317,10 @@ final class ClusterLifeTests: XCTestCase {
     let second = OriginChannel(environment)
     fleet.route([Route(to: "a")], ["a": Cluster(self.a)])
     XCTAssertTrue(RoutedCall(fleet).hasSucceeded)
-    XCTAssertTrue(RoutedCall(fleet, through: RoutedCall.Transport(channel: second)).hasSucceeded)
+    XCTAssertTrue(RoutedCall(fleet, through: ChannelTransport(channel: second)).hasSucceeded)
     XCTAssertEqual(fleet.network.open(at: self.a).count, 2)
     fleet.route([Route(to: "b")], ["b": Cluster(self.b)])
-    XCTAssertTrue(RoutedCall(fleet, through: RoutedCall.Transport(channel: second)).hasSucceeded)
+    XCTAssertTrue(RoutedCall(fleet, through: ChannelTransport(channel: second)).hasSucceeded)
     XCTAssertEqual(fleet.network.counts, [self.a: 2, self.b: 1])
     let executor = fleet.executor
     let resolver = PushResolver()

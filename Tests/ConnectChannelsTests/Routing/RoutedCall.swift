@@ -8,18 +8,6 @@ import XCTest
 
 /// A unary call of a `ProtocolClient` through a ``FakeFleet``'s channel.
 final class RoutedCall {
-  struct Transport: HTTPClientInterface {
-    let channel: OriginChannel
-
-    func endpoint(
-      for origin: Origin,
-      on executor: (any CallExecutor)?,
-      requiresHTTP2: Bool
-    ) throws(ConnectError) -> any HTTPEndpoint {
-      self.channel
-    }
-  }
-
   private final class Outcome: Sendable {
     let response = Mutex<ResponseMessage<Int>?>(nil)
   }
@@ -40,7 +28,10 @@ final class RoutedCall {
   ) {
     var config = ProtocolClientConfig(host: "http://fleet.test", codec: JSONCodec())
     config.interceptors = interceptors
-    let client = ProtocolClient(httpClient: httpClient ?? Transport(channel: fleet.channel), config: config)
+    let client = ProtocolClient(
+      httpClient: httpClient ?? ChannelTransport(channel: fleet.channel),
+      config: config
+    )
     var options = CallOptions(headers: headers)
     options.waitForReady = waitForReady
     if let hash { options.context[RoutingHash.self] = hash }
