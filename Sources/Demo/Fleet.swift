@@ -22,7 +22,8 @@ struct Fleet {
   /// The number of requests of each server in each phase.
   private var served: [[Int]] = []
   private var calls = 0
-  private var failed = 0
+  /// The errors of the calls that failed.
+  private var errors: [ConnectError] = []
 
   private struct Member {
     var name: String
@@ -145,7 +146,7 @@ struct Fleet {
     _ event: @escaping @Sendable () async -> Void
   ) async {
     let before = self.servers.map(\.server.requests.count)
-    self.failed += await withTaskGroup(of: Int.self) { group in
+    self.errors += await withTaskGroup(of: [ConnectError].self) { group in
       let fleet = self
       group.addTask { await fleet.call(Self.callsInPhase) }
       let servers = self.servers.map(\.server)
@@ -154,16 +155,16 @@ struct Fleet {
         // In the middle of the calls.
         while servers.reduce(0, { $0 + $1.requests.count }) < some { await Task.yield() }
         await event()
-        return 0
+        return []
       }
-      return await group.reduce(0, +)
+      return await group.reduce(into: []) { $0 += $1 }
     }
     self.calls += Self.callsInPhase
     let end = ContinuousClock.now + .seconds(10)
     var isOver = false
     while !isOver, ContinuousClock.now < end {
       let start = self.servers.map(\.server.requests.count)
-      self.failed += await self.call(Self.callsInPhase / 3)
+      self.errors += await self.call(Self.callsInPhase / 3)
       self.calls += Self.callsInPhase / 3
       isOver = isSettled(zip(self.servers, start).map { $0.server.requests.count - $1 })
     }
@@ -173,21 +174,21 @@ struct Fleet {
 
   /// Makes so many calls, several at a time.
   ///
-  /// - Returns: How many failed.
-  private func call(_ count: Int) async -> Int {
+  /// - Returns: The errors of those that failed.
+  private func call(_ count: Int) async -> [ConnectError] {
     let service = Connect_Test_V1_TestServiceClient(client: self.client)
-    return await withTaskGroup(of: Int.self) { group in
+    return await withTaskGroup(of: [ConnectError].self) { group in
       for _ in 0..<Self.callers {
         group.addTask {
-          var failed = 0
+          var errors: [ConnectError] = []
           for _ in 0..<count / Self.callers {
             let response = await service.lookup(request: .with { $0.key = "question" })
-            if response.error != nil { failed += 1 }
+            if let error = response.error { errors.append(error) }
           }
-          return failed
+          return errors
         }
       }
-      return await group.reduce(0, +)
+      return await group.reduce(into: []) { $0 += $1 }
     }
   }
 
@@ -205,18 +206,24 @@ struct Fleet {
       print("  " + Style.stage(member.name.padded(to: 12)) + cells.joined())
     }
     let attempts = self.served.joined().reduce(0, +)
-    print("  \(self.calls) calls, \(self.failed) failed, \(max(attempts - self.calls, 0)) sent again\(note)")
+    let failed = self.errors.count
+    print("  \(self.calls) calls, \(failed) failed, \(max(attempts - self.calls, 0)) sent again\(note)")
+  }
+
+  private func checkErrors() throws {
+    let first = self.errors.first.map { ", the first with \($0)" } ?? ""
+    try expect(self.errors.isEmpty, "\(self.errors.count) calls failed\(first)")
   }
 
   private func checkChanges() throws {
-    try expect(self.failed == 0, "\(self.failed) calls failed")
+    try self.checkErrors()
     try expect(self.served[0].allSatisfy { $0 > 0 }, "a server had no calls")
     try expect((self.served.last?[1] ?? 0) == 0, "the drained server had calls")
     try expect((self.served.last?[3] ?? 0) > 0, "the new server had no calls")
   }
 
   private func checkZones() throws {
-    try expect(self.failed == 0, "\(self.failed) calls failed")
+    try self.checkErrors()
     try expect(self.served[0][2] == 0, "calls left the zone, though all was well")
     try expect(self.served[1][2] > 0, "no call left the zone, though half of it was gone")
     try expect(self.served[1][0] > self.served[1][2], "most calls left the zone, though half of it was there")

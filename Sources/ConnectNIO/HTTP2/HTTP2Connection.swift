@@ -244,7 +244,7 @@ extension HTTP2Connection {
   private func didReceiveGoAway() {
     guard let goAway = self.session.goAway else { return }
     self.state.logger.debug("HTTP/2 server is going away", metadata: ["reason": "\(goAway)"])
-    self.peerWatch.slowDown(after: goAway)
+    self.peerWatch.didReceive(goAway)
     self.state.reportWillClose(self)
     // libnghttp2 has closed the streams that were sent and are too late, and keeps those that wait.
     var failure = HTTPStreamFailure.noConnection

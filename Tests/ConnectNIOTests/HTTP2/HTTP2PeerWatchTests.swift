@@ -45,6 +45,34 @@ final class HTTP2PeerWatchTests: XCTestCase {
     XCTAssertEqual(peer.delegate.events.last, .closed(.unavailable))
   }
 
+  /// NIO's server, for one, leaves the closing to its user.
+  func testAServerThatGivesUpIsNotWaitedFor() throws {
+    let peer = try HTTP2TestPeer()
+    let handler = RecordingHandler()
+    _ = peer.startUnary(handler)
+    _ = try peer.sent()
+    try peer.send(.goAway(last: .max, .protocolError))
+    peer.channel.embeddedEventLoop.advanceTime(by: .milliseconds(1999))
+    // What still comes is waited for.
+    try peer.send(.ping([0, 0, 0, 0, 0, 0, 0, 1]))
+    peer.channel.embeddedEventLoop.advanceTime(by: .milliseconds(2000))
+    XCTAssertTrue(peer.channel.isActive)
+    peer.channel.embeddedEventLoop.advanceTime(by: .milliseconds(2000))
+    XCTAssertFalse(peer.channel.isActive)
+    XCTAssertEqual(handler.events.last, .failed(.unavailable, isUnprocessed: false))
+    XCTAssertEqual(peer.delegate.events.last, .closed(.unavailable))
+  }
+
+  /// A server that shuts down in order may take its time.
+  func testAServerThatShutsDownIsWaitedFor() throws {
+    let peer = try HTTP2TestPeer()
+    _ = peer.startUnary(RecordingHandler())
+    _ = try peer.sent()
+    try peer.send(.goAway(last: .max))
+    peer.channel.embeddedEventLoop.advanceTime(by: .seconds(10))
+    XCTAssertTrue(peer.channel.isActive)
+  }
+
   /// Servers end connections that ping again and again: there is one test until a response has come, or five minutes.
   func testPingsAreFew() throws {
     let peer = try HTTP2TestPeer()

@@ -105,6 +105,7 @@ struct ConnectionSetup: Sendable {
         try pipeline.addHandler(self.makeExchangeHandler(.http2, connection))
       }
     }
+    try channel.pipeline.syncOperations.addHandler(NIOCloseOnErrorHandler())
   }
 
   private func makeExchangeHandler(_ version: RequestRecord.Version, _ connection: Int) -> ExchangeHandler {
