@@ -26,6 +26,7 @@ final class HTTP2Connection: MultiplexedConnection {
   let session: HTTP2Session
   let state: ConnectionState
   let peerWatch: HTTP2PeerWatch
+  private var farewell = HTTP2Farewell()
   private var closeReasons: HTTP2CloseReasons
   var context: ChannelHandlerContext?
 
@@ -244,7 +245,8 @@ extension HTTP2Connection {
   private func didReceiveGoAway() {
     guard let goAway = self.session.goAway else { return }
     self.state.logger.debug("HTTP/2 server is going away", metadata: ["reason": "\(goAway)"])
-    self.peerWatch.didReceive(goAway)
+    self.peerWatch.slowDown(after: goAway)
+    self.farewell.begin(for: self, after: goAway)
     self.state.reportWillClose(self)
     // libnghttp2 has closed the streams that were sent and are too late, and keeps those that wait.
     var failure = HTTPStreamFailure.noConnection

@@ -29,8 +29,6 @@ final class HTTP2PeerWatch {
   }
 
   private static let pause = TimeAmount.minutes(5)
-  /// How long a server that has given up the connection may send nothing before it is taken to have forgotten it.
-  private static let farewell = TimeAmount.seconds(2)
 
   private let configuration: HTTP2Configuration
   private let eventLoop: any EventLoop
@@ -48,8 +46,6 @@ final class HTTP2PeerWatch {
   /// When the ping was sent that has no answer yet.
   private var pingTime: NIODeadline?
   private(set) var test: Test
-  /// Looks whether a server that has given up the connection still sends something.
-  private var farewell: Scheduled<Void>?
 
   init(
     _ configuration: HTTP2Configuration,
@@ -76,7 +72,6 @@ final class HTTP2PeerWatch {
     self.keepaliveTask.take()?.cancel()
     self.test.timer.take()?.cancel()
     self.test.look.take()?.cancel()
-    self.farewell.take()?.cancel()
     self.connection = nil
   }
 
@@ -117,24 +112,8 @@ final class HTTP2PeerWatch {
     if self.readCount == readCount { self.testPeer() }
   }
 
-  /// A server that says why it cannot go on must close the connection then (RFC 9113, section 5.4.1). One that does not would
-  /// leave its calls without an answer.
-  func didReceive(_ goAway: HTTP2GoAway) {
-    guard goAway.errorCode != .noError else { return }
-    self.slowDown(after: goAway)
-    if self.farewell == nil { self.awaitClose(after: goAway) }
-  }
-
-  private func awaitClose(after goAway: HTTP2GoAway) {
-    let readCount = self.readCount
-    self.farewell = self.eventLoop.assumeIsolated().scheduleTask(in: Self.farewell) {
-      guard self.readCount == readCount else { return self.awaitClose(after: goAway) }
-      self.giveUp("\(self.peer) ended the HTTP/2 connection and did not close it: \(goAway)")
-    }
-  }
-
   /// The server ends the connection since it gets too many pings: later ones ping half as often (gRFC A8).
-  private func slowDown(after goAway: HTTP2GoAway) {
+  func slowDown(after goAway: HTTP2GoAway) {
     guard goAway.errorCode == .enhanceYourCalm, goAway.debugData == "too_many_pings" else { return }
     let slowdown = (self.keepalivePace?.value ?? 1) * 2
     self.keepalivePace?.value = min(slowdown, 1 << 16)
