@@ -35,6 +35,7 @@ let package = Package(
     .plugin(name: "ConnectCommandPlugin", targets: ["ConnectCommandPlugin"]),
     .library(name: "ConnectProtobufC", targets: ["ConnectProtobufC"]),
     .library(name: "ConnectReflection", targets: ["ConnectReflection"]),
+    .library(name: "ConnectXDS", targets: ["ConnectXDS"]),
     .library(name: "ConnectSwiftCompatibility", targets: ["ConnectSwiftCompatibility"]),
   ],
   // Each but the last needs a Debian package more: libbrotli-dev, libzstd-dev, libsnappy-dev.
@@ -183,6 +184,19 @@ let package = Package(
           condition: .when(traits: ["Configuration"])
         ),
       ],
+      swiftSettings: swiftSettings
+    ),
+    .target(
+      name: "ConnectXDS",
+      dependencies: [
+        "Connect",
+        "ConnectChannels",
+        "ConnectNIO",
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+      ],
+      exclude: ["ARROWS"],
       swiftSettings: swiftSettings
     ),
     .target(
@@ -500,6 +514,22 @@ let package = Package(
       name: "CQUICPeer",
       dependencies: ["CGnuTLS", "CNghttp3", "CNgtcp2"],
       path: "Tests/CQUICPeer"
+    ),
+    .testTarget(
+      name: "ConnectXDSTests",
+      dependencies: [
+        "Connect",
+        "ConnectChannels",
+        "ConnectNIO",
+        "ConnectTesting",
+        "ConnectXDS",
+        "TestSupport",
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+      ],
+      exclude: ["Servers"],
+      swiftSettings: swiftSettings
     ),
     .testTarget(
       name: "ConnectConfigurationTests",

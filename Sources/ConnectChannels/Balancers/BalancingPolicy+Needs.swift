@@ -10,7 +10,8 @@ extension BalancingPolicy {
     case .weightedTarget(let targets):
       let target = targets.first { $0.name == name }
       return [self] + (target?.policy.chain(for: endpoint, depth: depth + 1) ?? [])
-    case .randomSubset(let base, _), .outlierDetection(_, let base), .zoneAware(_, let base):
+    case .randomSubset(let base, _), .outlierDetection(_, let base), .zoneAware(_, let base),
+      .limited(_, let base):
       return [self] + base.chain(for: endpoint, depth: depth)
     case .pickFirst, .roundRobin, .leastRequest, .weightedRoundRobin, .ringHash, .custom:
       return [self]
@@ -20,7 +21,9 @@ extension BalancingPolicy {
   /// The policy that spreads calls over endpoints, if it is the same for all of them.
   private var leaf: BalancingPolicy? {
     switch self.kind {
-    case .randomSubset(let base, _), .outlierDetection(_, let base), .zoneAware(_, let base): base.leaf
+    case .randomSubset(let base, _), .outlierDetection(_, let base), .zoneAware(_, let base),
+      .limited(_, let base):
+      base.leaf
     case .priority, .weightedTarget: nil
     case .pickFirst, .roundRobin, .leastRequest, .weightedRoundRobin, .ringHash, .custom: self
     }
@@ -36,7 +39,8 @@ extension BalancingPolicy {
     switch self.kind {
     case .pickFirst, .ringHash: false
     case .roundRobin, .leastRequest, .weightedRoundRobin, .custom: true
-    case .randomSubset(let base, _), .outlierDetection(_, let base), .zoneAware(_, let base):
+    case .randomSubset(let base, _), .outlierDetection(_, let base), .zoneAware(_, let base),
+      .limited(_, let base):
       base.keepsAllConnected
     case .priority(let children): children.contains { $0.policy.keepsAllConnected }
     case .weightedTarget(let targets): targets.contains { $0.policy.keepsAllConnected }
@@ -55,7 +59,7 @@ extension BalancingPolicy {
     switch self.kind {
     case .pickFirst: false
     case .roundRobin, .leastRequest, .weightedRoundRobin, .ringHash, .custom: true
-    case .randomSubset(let base, _), .outlierDetection(_, let base): base.usesHealth
+    case .randomSubset(let base, _), .outlierDetection(_, let base), .limited(_, let base): base.usesHealth
     case .priority, .weightedTarget, .zoneAware: true
     }
   }
@@ -65,7 +69,7 @@ extension BalancingPolicy {
     switch self.kind {
     case .pickFirst, .roundRobin, .ringHash: false
     case .leastRequest, .weightedRoundRobin, .custom, .outlierDetection: true
-    case .randomSubset(let base, _), .zoneAware(_, let base): base.countsCalls
+    case .randomSubset(let base, _), .zoneAware(_, let base), .limited(_, let base): base.countsCalls
     case .priority(let children): children.contains { $0.policy.countsCalls }
     case .weightedTarget(let targets): targets.contains { $0.policy.countsCalls }
     }
@@ -76,7 +80,8 @@ extension BalancingPolicy {
     switch self.kind {
     case .weightedRoundRobin(let configuration):
       configuration.source == .reports ? configuration.outOfBandPeriod : nil
-    case .randomSubset(let base, _), .outlierDetection(_, let base), .zoneAware(_, let base):
+    case .randomSubset(let base, _), .outlierDetection(_, let base), .zoneAware(_, let base),
+      .limited(_, let base):
       base.outOfBandPeriod
     case .priority, .weightedTarget, .pickFirst, .roundRobin, .leastRequest, .ringHash, .custom: nil
     }
@@ -90,7 +95,7 @@ extension BalancingPolicy {
   package var outlierDetection: OutlierDetection? {
     switch self.kind {
     case .outlierDetection(let settings, _): settings
-    case .randomSubset(let base, _), .zoneAware(_, let base): base.outlierDetection
+    case .randomSubset(let base, _), .zoneAware(_, let base), .limited(_, let base): base.outlierDetection
     case .priority(let children): children.lazy.compactMap(\.policy.outlierDetection).first
     case .weightedTarget(let targets): targets.lazy.compactMap(\.policy.outlierDetection).first
     case .pickFirst, .roundRobin, .leastRequest, .weightedRoundRobin, .ringHash, .custom: nil

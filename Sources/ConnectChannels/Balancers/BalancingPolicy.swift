@@ -15,6 +15,7 @@ public struct BalancingPolicy: Sendable, Hashable {
     case priority([Child])
     case weightedTarget([WeightedChild])
     case zoneAware(ZoneAware, of: BalancingPolicy)
+    case limited(CallLimits, of: BalancingPolicy)
     case custom(CustomPolicy)
   }
 
@@ -57,6 +58,7 @@ public struct BalancingPolicy: Sendable, Hashable {
     case .weightedTarget(let targets): WeightedTargetBalancer(targets, at: place, seed: random.next())
     case .zoneAware(let settings, let base):
       ZoneAwareBalancer(settings, of: base, at: place, seed: random.next())
+    case .limited(_, let base): base.makeBalancer(random: &random, at: place)
     case .custom(let policy): policy.makeBalancer()
     }
   }
@@ -76,6 +78,7 @@ extension BalancingPolicy: CustomStringConvertible {
     case .priority: "priority"
     case .weightedTarget: "weighted_target"
     case .zoneAware: "zone_aware"
+    case .limited: "limited"
     case .custom(let policy): policy.name
     }
   }
@@ -132,5 +135,10 @@ extension BalancingPolicy {
     of base: BalancingPolicy
   ) -> BalancingPolicy {
     BalancingPolicy(.outlierDetection(settings, of: base))
+  }
+
+  /// Another policy, which gets the calls that the limits let pass (gRFC A32).
+  public static func limited(_ limits: CallLimits, of base: BalancingPolicy) -> BalancingPolicy {
+    BalancingPolicy(.limited(limits, of: base))
   }
 }

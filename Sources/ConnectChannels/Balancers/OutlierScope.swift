@@ -13,7 +13,7 @@ extension OutlierScope {
     switch policy.kind {
     case .outlierDetection(let settings, _):
       self.init(place: place, settings: settings)
-    case .randomSubset(let base, _):
+    case .randomSubset(let base, _), .limited(_, let base):
       self.init(of: endpoint, in: base, at: place)
     case .zoneAware(_, let base):
       self.init(of: endpoint, in: base, at: place.zone(endpoint.zone ?? ""))

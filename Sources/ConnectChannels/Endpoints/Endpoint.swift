@@ -19,6 +19,9 @@ public struct Endpoint: Sendable, Hashable {
   /// ``BalancingPolicy/priority(_:)`` and ``BalancingPolicy/weightedTarget(_:)``. Where the path is too short, ``zone`` is the
   /// name. Empty by default.
   public var path: [String]
+  /// The name of the cluster that it belongs to, if that is another than the one that routes have chosen: a part of an aggregate.
+  /// Transports choose TLS by it. If it changes, the endpoint gets new connections.
+  public var cluster: String?
   /// The zones of the addresses, if several servers were merged whose zones differ.
   private(set) var zones: [EndpointAddress: String]?
 
@@ -29,7 +32,8 @@ public struct Endpoint: Sendable, Hashable {
     zone: String? = nil,
     serverName: String? = nil,
     key: String? = nil,
-    path: [String] = []
+    path: [String] = [],
+    cluster: String? = nil
   ) {
     self.addresses = addresses
     self.weight = weight
@@ -37,6 +41,7 @@ public struct Endpoint: Sendable, Hashable {
     self.serverName = serverName
     self.key = key
     self.path = path
+    self.cluster = cluster
   }
 
   /// An endpoint with one address, weight 1, and no other attributes.

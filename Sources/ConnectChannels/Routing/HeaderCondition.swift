@@ -25,6 +25,7 @@ struct HeaderCondition: Sendable {
     case .suffix(let text): value.utf8.reversed().starts(with: text.utf8.reversed())
     case .contains(let text): Self.contains(value, text)
     case .range(let range): Int64(value).map(range.contains) ?? false
+    case .regex: false
     case .present: true
     }
   }

@@ -12,6 +12,10 @@ public struct Route: Sendable, Hashable {
   /// What calls are hashed by, for ``BalancingPolicy/ringHash(_:)`` (gRFC A42). Without any, the hash is that of
   /// ``RoutingHash``.
   public var hashPolicies: [RouteHashPolicy]
+  /// Delays and failures that some of the calls get on purpose; nil, the default, for none.
+  public var fault: FaultInjection?
+  /// Why the calls of the route fail with `unavailable`; nil, the default, for routes that lead to clusters.
+  public var refusal: String?
 
   /// A route to clusters.
   public init(
@@ -19,13 +23,15 @@ public struct Route: Sendable, Hashable {
     to clusters: [WeightedCluster],
     timeout: Duration? = nil,
     attempts: MethodConfig.AttemptPolicy? = nil,
-    hashPolicies: [RouteHashPolicy] = []
+    hashPolicies: [RouteHashPolicy] = [],
+    fault: FaultInjection? = nil
   ) {
     self.match = match
     self.clusters = clusters
     self.timeout = timeout
     self.attempts = attempts
     self.hashPolicies = hashPolicies
+    self.fault = fault
   }
 
   /// A route to one cluster.
@@ -34,28 +40,22 @@ public struct Route: Sendable, Hashable {
     to cluster: String,
     timeout: Duration? = nil,
     attempts: MethodConfig.AttemptPolicy? = nil,
-    hashPolicies: [RouteHashPolicy] = []
+    hashPolicies: [RouteHashPolicy] = [],
+    fault: FaultInjection? = nil
   ) {
     self.init(
       match,
       to: [WeightedCluster(name: cluster, weight: 1)],
       timeout: timeout,
       attempts: attempts,
-      hashPolicies: hashPolicies
+      hashPolicies: hashPolicies,
+      fault: fault
     )
   }
-}
 
-/// A cluster, and its share of the calls of a route.
-public struct WeightedCluster: Sendable, Hashable {
-  /// The cluster's name in ``Routing/clusters``.
-  public var name: String
-  /// The share relative to the route's other clusters. 0 for no calls.
-  public var weight: UInt32
-
-  /// A cluster with a weight.
-  public init(name: String, weight: UInt32) {
-    self.name = name
-    self.weight = weight
+  /// A route whose calls fail with `unavailable`.
+  public init(_ match: RouteMatch = .all, refusing message: String) {
+    self.init(match, to: [])
+    self.refusal = message
   }
 }

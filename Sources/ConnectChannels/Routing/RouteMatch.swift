@@ -6,18 +6,28 @@ public struct RouteMatch: Sendable, Hashable {
     case prefix(String)
     /// This path.
     case exact(String)
+    /// Paths that match a regular expression as a whole.
+    case regex(String)
   }
 
   /// Which paths match; all by default.
   public var path: Path
+  /// Whether upper and lower case differ in a prefix or an exact path; true by default.
+  public var isCaseSensitive: Bool
   /// What the headers that the caller sends have to be, each of them.
   public var headers: [HeaderMatch]
   /// The part of the matching calls that the route takes, from 0 to 1; nil, the default, for all of them.
   public var fraction: Double?
 
   /// Conditions.
-  public init(path: Path = .prefix(""), headers: [HeaderMatch] = [], fraction: Double? = nil) {
+  public init(
+    path: Path = .prefix(""),
+    isCaseSensitive: Bool = true,
+    headers: [HeaderMatch] = [],
+    fraction: Double? = nil
+  ) {
     self.path = path
+    self.isCaseSensitive = isCaseSensitive
     self.headers = headers
     self.fraction = fraction
   }
@@ -40,6 +50,8 @@ public struct HeaderMatch: Sendable, Hashable {
     case contains(String)
     /// A decimal integer in the range.
     case range(Range<Int64>)
+    /// A value that matches a regular expression as a whole.
+    case regex(String)
     /// Any value.
     case present
   }
@@ -50,12 +62,16 @@ public struct HeaderMatch: Sendable, Hashable {
   public var rule: Rule
   /// Whether calls match that do not meet the rule.
   public var isInverted: Bool
+  /// Whether the rule's text is compared without regard to the case of ASCII letters; false by default. Not for regular
+  /// expressions.
+  public var ignoresCase: Bool
 
   /// A condition.
-  public init(_ name: String, _ rule: Rule, isInverted: Bool = false) {
+  public init(_ name: String, _ rule: Rule, isInverted: Bool = false, ignoresCase: Bool = false) {
     self.name = name
     self.rule = rule
     self.isInverted = isInverted
+    self.ignoresCase = ignoresCase
   }
 }
 

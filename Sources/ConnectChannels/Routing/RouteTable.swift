@@ -91,6 +91,7 @@ extension RouteMatch.Path {
     switch self {
     case .prefix(let prefix): path.utf8.starts(with: prefix.utf8)
     case .exact(let exact): path == exact
+    case .regex: false
     }
   }
 }
