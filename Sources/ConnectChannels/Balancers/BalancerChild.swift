@@ -25,6 +25,18 @@ struct BalancerChild {
     self.balancer = policy.makeBalancer(random: &random, at: place)
   }
 
+  /// Goes on with what a child of the same name knew, whose policy may be another.
+  mutating func succeed(_ earlier: BalancerChild) {
+    if self.policy == earlier.policy, self.place == earlier.place {
+      self = earlier
+    } else {
+      var random = SeededRandom(seed: self.seed)
+      self.balancer = self.policy.makeBalancer(random: &random, at: self.place, after: earlier.balancer)
+      self.decision = earlier.decision
+      self.counts = earlier.counts
+    }
+  }
+
   var isStarted: Bool { self.decision != nil }
 
   /// The child's state; `idle` while it is not in use.

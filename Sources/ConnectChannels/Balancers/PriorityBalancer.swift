@@ -1,7 +1,7 @@
 /// All calls go to the first part that works (gRFC A27, A56): the rules are those of gRPC's `priority_experimental`.
 ///
 /// Unlike gRPC, a part that has failed is probed while calls go to a later one, so that they come back soon.
-struct PriorityBalancer: LoadBalancer {
+struct PriorityBalancer: SuccessorBalancer {
   /// How long a part may take to become ready before the next one is used.
   static let failoverTime = Duration.seconds(10)
   /// How often an endpoint of a part that has failed is probed.
@@ -16,6 +16,16 @@ struct PriorityBalancer: LoadBalancer {
     var seeds = SeededRandom(seed: seed)
     self.children = children.map { child in
       Member(BalancerChild(child.name, child.policy, at: place.child(child.name), seed: seeds.next()))
+    }
+  }
+
+  mutating func succeed(_ earlier: PriorityBalancer) {
+    let known = Dictionary(
+      earlier.children.map { ($0.child.name, $0) },
+      uniquingKeysWith: { first, _ in first }
+    )
+    for index in self.children.indices {
+      if let member = known[self.children[index].child.name] { self.children[index].succeed(member) }
     }
   }
 
@@ -100,6 +110,13 @@ extension PriorityBalancer {
 
     init(_ child: BalancerChild) {
       self.child = child
+    }
+
+    mutating func succeed(_ earlier: Member) {
+      var successor = earlier
+      successor.child = self.child
+      successor.child.succeed(earlier.child)
+      self = successor
     }
 
     /// Tells the child of changes, if it is in use.

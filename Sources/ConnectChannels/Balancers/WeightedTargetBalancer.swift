@@ -1,6 +1,6 @@
 /// Each part that is ready gets calls in proportion to its weight: the rules are those of gRPC's
 /// `weighted_target_experimental`.
-struct WeightedTargetBalancer: LoadBalancer {
+struct WeightedTargetBalancer: SuccessorBalancer {
   private var names: ChildNames
   private let weights: [UInt32]
   private var children: [BalancerChild]
@@ -17,6 +17,16 @@ struct WeightedTargetBalancer: LoadBalancer {
     self.children = targets.map { target in
       BalancerChild(target.name, target.policy, at: place.child(target.name), seed: seeds.next())
     }
+  }
+
+  mutating func succeed(_ earlier: WeightedTargetBalancer) {
+    let known = Dictionary(zip(earlier.children.map(\.name), 0...), uniquingKeysWith: { first, _ in first })
+    for index in self.children.indices {
+      guard let other = known[self.children[index].name] else { continue }
+      self.children[index].succeed(earlier.children[other])
+      self.states[index] = earlier.states[other]
+    }
+    self.picker = earlier.picker
   }
 
   mutating func select(_ endpoints: [Endpoint], random: inout SeededRandom) -> [Endpoint] {

@@ -1,5 +1,5 @@
 /// Keeps calls in the caller's own zone as long as enough of its endpoints are healthy: see ``BalancingPolicy/ZoneAware``.
-struct ZoneAwareBalancer: LoadBalancer {
+struct ZoneAwareBalancer: SuccessorBalancer {
   private let settings: BalancingPolicy.ZoneAware
   private let base: BalancingPolicy
   private let place: TreePlace
@@ -23,6 +23,13 @@ struct ZoneAwareBalancer: LoadBalancer {
     self.place = place
     self.seed = seed
     self.probes = EndpointProbes(period: settings.probePeriod)
+  }
+
+  mutating func succeed(_ earlier: ZoneAwareBalancer) {
+    guard self.base == earlier.base, self.place == earlier.place else { return }
+    self.zones = earlier.zones
+    self.leftTime = earlier.leftTime
+    self.picker = earlier.picker
   }
 
   mutating func select(_ endpoints: [Endpoint], random: inout SeededRandom) -> [Endpoint] {

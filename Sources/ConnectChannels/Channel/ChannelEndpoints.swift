@@ -168,7 +168,7 @@ final class ChannelEndpoints {
       self.policy = channel.rules.policy
       // From the same seed for all channels to the origin.
       var random = SeededRandom(seed: self.environment.shared.seed)
-      self.balancer = self.policy.makeBalancer(random: &random)
+      self.balancer = self.policy.makeBalancer(random: &random, after: self.balancer)
     }
     guard var balancer = self.balancer else { return }
     let endpoints = balancer.select(endpoints.withoutDuplicates(), random: &self.random)

@@ -41,6 +41,12 @@ struct TreeFixture {
     self.resolve(list)
   }
 
+  /// The policy is another one, with the same endpoints.
+  mutating func follow(_ policy: BalancingPolicy) {
+    self.balancer = policy.makeBalancer(random: &self.random, after: self.balancer)
+    self.resolve(self.endpoints.map(\.endpoint))
+  }
+
   mutating func resolve(_ list: [Endpoint]) {
     let known = Dictionary(
       self.endpoints.map { ($0.endpoint.identity, $0) },
