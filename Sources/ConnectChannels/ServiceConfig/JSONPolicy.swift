@@ -1,8 +1,8 @@
 internal import Connect
 
 /// The policies of a service config, by their names there.
-enum JSONPolicy {
-  static let names = [
+package enum JSONPolicy {
+  package static let names = [
     "pick_first", "round_robin", "least_request_experimental", "weighted_round_robin",
     "ring_hash_experimental", "outlier_detection_experimental", "random_subsetting_experimental",
     "priority_experimental", "weighted_target_experimental", "zone_aware_experimental",

@@ -29,6 +29,9 @@ nonisolated struct Envoy_Config_Core_V3_SocketAddress: Sendable {
 
   var address: String = String()
 
+  /// Custom resolvers are refused.
+  var resolverName: String = String()
+
   var portSpecifier: Envoy_Config_Core_V3_SocketAddress.OneOf_PortSpecifier? = nil
 
   var portValue: UInt32 {
@@ -80,7 +83,7 @@ fileprivate nonisolated let _protobuf_package = "envoy.config.core.v3"
 
 nonisolated extension Envoy_Config_Core_V3_SocketAddress: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".SocketAddress"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\u{2}address\0\u{3}port_value\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\u{2}address\0\u{3}port_value\0\u{4}\u{2}resolver_name\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -97,6 +100,7 @@ nonisolated extension Envoy_Config_Core_V3_SocketAddress: SwiftProtobuf.Message,
           self.portSpecifier = .portValue(v)
         }
       }()
+      case 5: try { try decoder.decodeSingularStringField(value: &self.resolverName) }()
       default: break
       }
     }
@@ -113,11 +117,15 @@ nonisolated extension Envoy_Config_Core_V3_SocketAddress: SwiftProtobuf.Message,
     try { if case .portValue(let v)? = self.portSpecifier {
       try visitor.visitSingularUInt32Field(value: v, fieldNumber: 3)
     } }()
+    if !self.resolverName.isEmpty {
+      try visitor.visitSingularStringField(value: self.resolverName, fieldNumber: 5)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   static func ==(lhs: Envoy_Config_Core_V3_SocketAddress, rhs: Envoy_Config_Core_V3_SocketAddress) -> Bool {
     if lhs.address != rhs.address {return false}
+    if lhs.resolverName != rhs.resolverName {return false}
     if lhs.portSpecifier != rhs.portSpecifier {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
