@@ -58,7 +58,8 @@ public struct BalancingPolicy: Sendable, Hashable {
     case .weightedTarget(let targets): WeightedTargetBalancer(targets, at: place, seed: random.next())
     case .zoneAware(let settings, let base):
       ZoneAwareBalancer(settings, of: base, at: place, seed: random.next())
-    case .limited(_, let base): base.makeBalancer(random: &random, at: place)
+    case .limited(let limits, let base):
+      LimitedBalancer(limits, of: base.makeBalancer(random: &random, at: place))
     case .custom(let policy): policy.makeBalancer()
     }
   }
@@ -137,7 +138,8 @@ extension BalancingPolicy {
     BalancingPolicy(.outlierDetection(settings, of: base))
   }
 
-  /// Another policy, which gets the calls that the limits let pass (gRFC A32).
+  /// Another policy, which gets the calls that the limits let pass (gRFC A27, A32): first the drops, then the limit of calls in
+  /// flight. The calls are counted in ``CallLimits/statistics``.
   public static func limited(_ limits: CallLimits, of base: BalancingPolicy) -> BalancingPolicy {
     BalancingPolicy(.limited(limits, of: base))
   }

@@ -1,9 +1,22 @@
 internal import Synchronization
 
 /// Counts the calls to a set of servers. It may be shared by all event loops, and by several channels.
+///
+/// An attempt of a call counts from its start at a server to its end. It has succeeded if its HTTP status is 200 and its headers
+/// and trailers have no other `grpc-status` than 0. An attempt that its caller gives up has failed. An error at the end of a
+/// stream's body (Connect, gRPC-Web) is not seen here.
 public final class CallStatistics: Sendable, Hashable {
+  private struct State {
+    var zones = CounterTable<CallCounter>()
+    var drops = CounterTable<DropCounter>()
+  }
+
   /// The name of the set of servers, for metrics.
   public let cluster: String
+  /// What limits look at.
+  let inFlight = CallsInFlight()
+  private let refused = Atomic<UInt64>(0)
+  private let state = Mutex(State())
 
   /// Nothing is counted yet.
   public init(cluster: String) {
@@ -13,6 +26,19 @@ public final class CallStatistics: Sendable, Hashable {
   public static func == (left: CallStatistics, right: CallStatistics) -> Bool { left === right }
 
   public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+
+  /// What counts the calls to a zone. Policies keep it, so that calls take no lock.
+  func counter(of zone: String) -> CallCounter {
+    self.state.withLock { $0.zones.counter(of: zone) { CallCounter(within: self.inFlight) } }
+  }
+
+  /// What counts the calls that are dropped for a reason.
+  func dropCounter(of category: String) -> DropCounter {
+    self.state.withLock { $0.drops.counter(of: category) { DropCounter() } }
+  }
+
+  /// A call was not made as too many were in flight.
+  func refuse() { self.refused.wrappingAdd(1, ordering: .relaxed) }
 }
 
 extension CallStatistics {
@@ -33,7 +59,7 @@ extension CallStatistics {
       public init() {}
     }
 
-    /// By ``Endpoint/zone``; endpoints without one have the empty text.
+    /// By ``Endpoint/zone``; endpoints without one have the empty text. Zones without calls are left out.
     public var zones: [String: Zone] = [:]
     /// Calls that were dropped, by category.
     public var drops: [String: UInt64] = [:]
@@ -44,6 +70,22 @@ extension CallStatistics {
     public init() {}
   }
 
-  /// The counts since the last time.
-  public func take() -> Counts { Counts() }
+  /// The counts since the last time. May be called from any thread; each call is counted once.
+  public func take() -> Counts {
+    var counts = Counts()
+    counts.refused = self.refused.exchange(0, ordering: .relaxed)
+    self.state.withLock { state in
+      state.zones.take { zone, counter in
+        let calls = counter.take()
+        if calls != Counts.Zone() { counts.zones[zone] = calls }
+        return calls == Counts.Zone()
+      }
+      state.drops.take { category, counter in
+        let count = counter.take()
+        if count > 0 { counts.drops[category] = count }
+        return count == 0
+      }
+    }
+    return counts
+  }
 }

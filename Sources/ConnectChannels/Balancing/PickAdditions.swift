@@ -7,6 +7,15 @@ public final class PickAdditions: Sendable, Hashable {
   public let metadata: Headers
   /// The name of the cluster that the endpoint belongs to, for observers; nil for the channel's own.
   public let cluster: String?
+  /// Counts the call; nil if nobody counts.
+  let counting: Counting?
+
+  /// Who counts a call.
+  struct Counting {
+    let statistics: CallStatistics
+    /// Of the endpoint's zone.
+    let counter: CallCounter
+  }
 
   /// What a picker adds to calls. Names and values are checked as those of a call's own headers are.
   ///
@@ -17,6 +26,16 @@ public final class PickAdditions: Sendable, Hashable {
     try HeaderRules.check(added: metadata)
     self.metadata = metadata
     self.cluster = cluster
+    self.counting = nil
+  }
+
+  /// Counts a call.
+  ///
+  /// - Parameter other: What else is added to the call.
+  init(_ counting: Counting, beside other: PickAdditions? = nil) {
+    self.metadata = other?.metadata ?? Headers()
+    self.cluster = counting.statistics.cluster
+    self.counting = counting
   }
 
   public static func == (left: PickAdditions, right: PickAdditions) -> Bool { left === right }

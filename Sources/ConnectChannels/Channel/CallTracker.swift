@@ -19,12 +19,15 @@ final class CallTracker {
   }
 }
 
-/// Sits between a call's connection and its caller, and records what the balancer wants to know.
+/// Sits between a call's connection and its caller, and records what the balancer and statistics want to know.
 final class TrackedCall: HTTPStream, HTTPStreamHandler {
   private static let loadTrailer = "endpoint-load-metrics-bin"
 
   private let subchannel: Subchannel
-  private let tracker: CallTracker
+  /// Nil if the balancer need not know of calls.
+  private let tracker: CallTracker?
+  /// Nil if nobody counts the calls of a zone.
+  private let counter: CallCounter?
   /// Nil once the call is over.
   private var handler: (any HTTPStreamHandler)?
   private var stream: (any HTTPStream)?
@@ -33,13 +36,16 @@ final class TrackedCall: HTTPStream, HTTPStreamHandler {
   init(
     _ handler: any HTTPStreamHandler,
     on subchannel: Subchannel,
-    _ tracker: CallTracker,
+    _ tracker: CallTracker?,
+    _ counter: CallCounter?,
     start: (any HTTPStreamHandler) -> any HTTPStream
   ) {
     self.subchannel = subchannel
     self.tracker = tracker
+    self.counter = counter
     self.handler = handler
-    tracker.loads.callBegan(subchannel.id)
+    tracker?.loads.callBegan(subchannel.id)
+    counter?.begin()
     self.stream = start(self)
   }
 
@@ -47,8 +53,11 @@ final class TrackedCall: HTTPStream, HTTPStreamHandler {
   private func end(isSuccess: Bool?) -> (any HTTPStreamHandler)? {
     guard let handler = self.handler.take() else { return nil }
     self.stream = nil
-    if let isSuccess { self.subchannel.counters.callEnded(isSuccess: isSuccess) }
-    self.tracker.loads.callEnded(self.subchannel.id)
+    if let tracker = self.tracker {
+      if let isSuccess { self.subchannel.counters.callEnded(isSuccess: isSuccess) }
+      tracker.loads.callEnded(self.subchannel.id)
+    }
+    self.counter?.end(isSuccess: isSuccess ?? false)
     return handler
   }
 
@@ -95,8 +104,8 @@ final class TrackedCall: HTTPStream, HTTPStreamHandler {
   }
 
   private func takeReport(_ metadata: Headers, named name: String) {
-    guard self.subchannel.watches.takeReportsOfCalls else { return }
-    self.tracker.received(metadata, named: name, from: self.subchannel.id)
+    guard let tracker = self.tracker, self.subchannel.watches.takeReportsOfCalls else { return }
+    tracker.received(metadata, named: name, from: self.subchannel.id)
   }
 
   private func note(_ headers: Headers) {

@@ -111,7 +111,9 @@ package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
     switch choice {
     case .start(let subchannel, let additions):
       stream.additions = additions
-      return subchannel.start(stream) ? nil : subchannel.pool.enqueue(stream)
+      if subchannel.start(stream) { return nil }
+      stream.queuedCall = (additions?.counting?.statistics.inFlight).map(QueuedCall.init)
+      return subchannel.pool.enqueue(stream)
     case .drop(let error):
       return error
     case .fail(let error) where !stream.request.waits(after: error):

@@ -162,7 +162,7 @@ final class Subchannel {
     if let observer = self.observer {
       let waited = start.map { self.environment.executor.now - $0 }
       let place = PickPlace(
-        cluster: additions?.cluster ?? self.environment.cluster,
+        cluster: additions?.cluster ?? self.endpoint.cluster ?? self.environment.cluster,
         zone: self.endpoint.zone(at: member.address),
         ownZone: self.environment.configuration.zone
       )
@@ -170,13 +170,25 @@ final class Subchannel {
       observer.channel(to: self.environment.origin, did: event)
     }
     func send(_ request: HTTPStreamRequest) -> any HTTPStream {
-      guard let tracker = self.tracker else { return connection.startStream(request, handler: handler) }
-      return TrackedCall(handler, on: self, tracker) { connection.startStream(request, handler: $0) }
+      let counter = additions?.counting.map { self.counter($0, at: member.address) }
+      guard self.tracker != nil || counter != nil else {
+        return connection.startStream(request, handler: handler)
+      }
+      return TrackedCall(handler, on: self, self.tracker, counter) {
+        connection.startStream(request, handler: $0)
+      }
     }
     guard let additions, !additions.metadata.isEmpty else { return send(request) }
     var added = request
     added.headers.append(contentsOf: additions.metadata)
     return send(added)
+  }
+
+  /// What counts a call to an address of the endpoint.
+  private func counter(_ counting: PickAdditions.Counting, at address: EndpointAddress) -> CallCounter {
+    // Servers of several zones may be one endpoint.
+    guard self.endpoint.zones != nil else { return counting.counter }
+    return counting.statistics.counter(of: self.endpoint.zone(at: address) ?? "")
   }
 
   private func giveBackWaiting() {
@@ -196,7 +208,7 @@ final class Subchannel {
       role,
       to: address,
       serverName: self.endpoint.serverName,
-      cluster: self.environment.cluster,
+      cluster: self.endpoint.cluster ?? self.environment.cluster,
       timeLimit: self.environment.connectTimeout,
       nameResolution: self.nameResolution,
       owner: owner

@@ -38,6 +38,7 @@ final class WaitingCalls: QueueOwner {
   func takeBack(_ streams: [WaitingStream]) {
     for stream in streams {
       stream.wasTakenBack = true
+      stream.queuedCall = nil
       self.append(stream)
     }
     self.channel?.exitIdle()

@@ -32,6 +32,8 @@ final class WaitingStream: HTTPStream {
   var wasTakenBack = false
   /// What the pick that chose the endpoint adds to the call.
   var additions: PickAdditions?
+  /// Counts the call while it waits for a connection to its endpoint; nil if nobody counts.
+  var queuedCall: QueuedCall?
   private var state: State
   private var queue: (owner: any QueueOwner, handle: Handle)?
   /// Keeps the channel for as long as the call has the stream.
@@ -69,6 +71,7 @@ final class WaitingStream: HTTPStream {
     }
     self.state = .started(stream)
     self.queue = nil
+    self.queuedCall = nil
     while let bytes = self.written.popFirst() { stream.write(bytes) }
     if let trailers = self.trailers.take() { stream.finish(trailers: trailers) }
     return true
@@ -87,6 +90,7 @@ final class WaitingStream: HTTPStream {
     self.written = []
     self.trailers = nil
     self.additions = nil
+    self.queuedCall = nil
     // Whoever keeps the stream does not keep the cluster.
     self.request.destination = nil
   }
