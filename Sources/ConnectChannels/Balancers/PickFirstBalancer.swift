@@ -26,19 +26,26 @@ package struct PickFirstBalancer: LoadBalancer {
     self.keyPrefix = place.names.isEmpty ? "pickFirst" : "pickFirst \(place.names)"
   }
 
+  /// Addresses that are alike in this are of one endpoint.
+  private struct Server: Hashable {
+    var name: String?
+    var cluster: String?
+  }
+
   package mutating func select(_ endpoints: [Endpoint], random: inout SeededRandom) -> [Endpoint] {
     var endpoints = endpoints
     if self.shuffles { endpoints.shuffle(using: &random) }
     var groups: [Endpoint] = []
-    var indices: [String?: Int] = [:]
+    var indices: [Server: Int] = [:]
     for endpoint in endpoints {
-      if let index = indices[endpoint.serverName] {
+      let server = Server(name: endpoint.serverName, cluster: endpoint.cluster)
+      if let index = indices[server] {
         if endpoint.zone != groups[index].zone || groups[index].zones != nil {
           groups[index].addZones(of: endpoint)
         }
         groups[index].addresses += endpoint.addresses
       } else {
-        indices[endpoint.serverName] = groups.count
+        indices[server] = groups.count
         // The key lets the connection outlive a change of the addresses.
         var group = endpoint
         group.key = "\(self.keyPrefix) \(endpoint.serverName ?? "")"

@@ -91,13 +91,16 @@ extension Endpoint {
     case key(String)
     /// The addresses in any order, for endpoints without a key.
     case addresses(Set<EndpointAddress>)
+    /// One of these for a part of an aggregate: a server in two parts is two endpoints, as the parts may have other TLS.
+    indirect case member(cluster: String, Identity)
   }
 
   /// Equal identities in two lists of a resolver mean the same server. The channel then takes over the new attributes, and
-  /// keeps the server's connections if ``serverName`` is the same.
+  /// keeps the server's connections if ``serverName`` is the same, too.
   public var identity: Identity {
-    if let key = self.key, !key.isEmpty { return .key(key) }
-    return .addresses(Set(self.addresses))
+    let server: Identity =
+      if let key = self.key, !key.isEmpty { .key(key) } else { .addresses(Set(self.addresses)) }
+    return self.cluster.map { .member(cluster: $0, server) } ?? server
   }
 
   /// The text that ring hash and random subsets hash.
