@@ -107,6 +107,7 @@ final class Call: Cancellable, @unchecked Sendable {
       switch found {
       case .method(let rules): self.begin(by: rules, since: start)
       case .route(let rules, let destination): self.begin(by: rules, to: destination, since: start)
+      case .fault(let fault): self.begin(with: fault, since: start)
       case .refused(let error): self.terminate(with: error)
       }
     }
@@ -136,6 +137,36 @@ final class Call: Cancellable, @unchecked Sendable {
       self.plan.environment.ruleWarnings.check(rules, self.plan, self.hooks)
     }
     guard self.startDeadline() else { return }
+    self.begin()
+  }
+
+  /// Begins a call that its route delays or fails on purpose.
+  private func begin(with fault: CallFault, since start: Duration) {
+    self.attempts.plan = self.plan.following(fault.rules, since: start)
+    self.timers.destination = fault.destination
+    self.plan.environment.ruleWarnings.check(fault.rules, self.plan, self.hooks)
+    guard self.startDeadline() else { return }
+    guard let delay = fault.beginDelay() else {
+      self.goOn(after: fault, wasDelayed: false)
+      return
+    }
+    let timer = self.executor.schedule(after: delay.clamped) {
+      self.timers.faultDelay.take()?.end()
+      if !self.isOver { self.goOn(after: fault, wasDelayed: true) }
+    }
+    self.timers.faultDelay = FaultDelay(fault, timer)
+  }
+
+  private func goOn(after fault: CallFault, wasDelayed: Bool) {
+    if let error = fault.failure(wasDelayed: wasDelayed) {
+      self.terminate(with: error)
+    } else if !self.endIfDeadlineHasPassed() {
+      self.begin()
+    }
+  }
+
+  /// The call's rules are known, and its deadline has been started.
+  private func begin() {
     let head = self.attempts.plan.makeRequestHead()
     if let hooks = self.hooks {
       self.start(head, through: hooks)

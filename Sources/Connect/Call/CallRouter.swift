@@ -12,6 +12,8 @@ package enum CallRules: Sendable {
   case method(MethodRules?)
   /// The rules of its route, and where the route leads.
   case route(MethodRules, CallDestination)
+  /// The same, with a fault on purpose.
+  case fault(CallFault)
   /// The call must not be made.
   case refused(ConnectError)
 }

@@ -6,6 +6,8 @@ struct CallTimers {
   var holdWatch: HoldWatch?
   /// Nil unless the service's rules are not known yet.
   var ruleWait: ServiceRules.Wait?
+  /// Nil unless a fault delays the call on purpose.
+  var faultDelay: FaultDelay?
   /// Where the call's route leads; nil if no route has chosen. It holds a cluster, and a program may hold a call that is over.
   var destination: CallDestination?
 
@@ -13,5 +15,6 @@ struct CallTimers {
     self.deadline?.cancel()
     self.holdWatch?.cancel()
     self.ruleWait?.cancel()
+    self.faultDelay?.end()
   }
 }

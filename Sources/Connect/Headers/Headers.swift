@@ -156,7 +156,7 @@ extension Headers: CustomStringConvertible {
 
 extension String {
   /// The string with the letters A to Z in lower case; the same storage if there are none.
-  var asciiLowercased: String {
+  package var asciiLowercased: String {
     var text = self
     guard text.withUTF8({ $0.hasByte { ByteTest($0 &- UInt8(ascii: "A") < 26) } }) else { return self }
     // Writes in place, so that a name of up to 15 bytes costs no allocation.

@@ -79,6 +79,7 @@ final class ChannelEndpoints {
 
   private func error(_ reason: String) -> ConnectError {
     let causes = self.subchannels.list.map(\.race.error)
+    let reason = (causes.isEmpty ? self.channel?.rules.problemOfCluster : nil) ?? reason
     if causes.count == 1, var error = causes[0] {
       let place = self.environment.place
       if self.environment.cluster != nil, let message = error.message, !message.contains(place) {
@@ -279,10 +280,13 @@ extension ConnectError {
     by policy: BalancingPolicy,
     for environment: ChannelEnvironment
   ) -> ConnectError {
+    let reason =
+      category == CallLimits.circuitBreaking
+      ? "as many calls to \(environment.place) are in flight as its circuit breaker allows"
+      : "the balancing policy \(policy.name) for \(environment.place) drops calls of the category '\(category)'"
     var error = ConnectError(
       code: .unavailable,
-      message: "the call was dropped and not sent: the balancing policy \(policy.name) "
-        + "for \(environment.place) drops calls of the category '\(category)'; try again later, and with fewer calls"
+      message: "the call was dropped and not sent: \(reason); try again later, and with fewer calls"
     )
     error.isFinal = true
     error.isUnsent = true

@@ -63,8 +63,11 @@ struct ChannelRoutes {
     case .refused(let error): return .failure(error)
     case .route(_, let destination):
       request.follow(destination)
-      return .success(clusters.channel(of: request))
+    // Faults are for the calls of a client.
+    case .fault(let fault):
+      request.follow(fault.destination)
     }
+    return .success(clusters.channel(of: request))
   }
 
   /// Starts a request that a route leads to a cluster; nil if it is one for the endpoints of this channel.

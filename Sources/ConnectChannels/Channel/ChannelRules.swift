@@ -16,6 +16,8 @@ final class ChannelRules {
   private var refused: String?
   /// What the channel above has its cluster follow; nil for the channel of an origin.
   private var policyOfCluster: BalancingPolicy?
+  /// Why the cluster has no servers, if the routes say so.
+  private(set) var problemOfCluster: String?
   /// The last routes that could be used; nil if calls go to the endpoints of the origin.
   private(set) var routing: Routing?
   /// The last routes that could not be used.
@@ -59,9 +61,10 @@ final class ChannelRules {
   }
 
   /// The channel of a cluster follows these rules of the channel above.
-  func follow(_ config: ServiceConfig?, _ policy: BalancingPolicy) {
-    self.config = config
-    self.policyOfCluster = policy
+  func follow(_ settings: ClusterMember.Settings) {
+    self.config = settings.config
+    self.policyOfCluster = settings.policy
+    self.problemOfCluster = settings.cluster.problem
   }
 
   /// Where calls go by a resolver's answer.

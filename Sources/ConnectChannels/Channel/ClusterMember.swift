@@ -32,7 +32,7 @@ final class ClusterMember {
 
   func follow(_ settings: Settings) {
     self.settings = settings
-    self.channel.rules.follow(settings.config, settings.policy)
+    self.channel.rules.follow(settings)
     self.resolver.update(settings.cluster.endpoints)
   }
 

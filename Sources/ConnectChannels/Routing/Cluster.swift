@@ -4,7 +4,8 @@ public struct Cluster: Sendable, Hashable {
   public var endpoints: [Endpoint]
   /// How calls are spread over them; nil, the default, for the channel's own policy.
   public var balancing: BalancingPolicy?
-  /// Why there are no servers, for the errors of calls; nil, the default, if that is not known.
+  /// Why there are no servers, for the errors of calls; nil, the default, if that is not known. Such calls fail with `unavailable`,
+  /// unless they wait for a server that can be reached. Without effect if there are servers.
   public var problem: String?
 
   /// A cluster with these servers.

@@ -37,59 +37,73 @@ extension MethodRouter {
       let end: UInt64
       /// Or why calls of this share cannot be made.
       let destination: Result<CallDestination, ConnectError>
+      /// Nil for calls without faults.
+      let fault: FaultInjection?
     }
 
-    private let conditions: [HeaderCondition]
-    private let fraction: Double?
+    private let route: PreparedRoute
     private let shares: [Share]
-    private let hashPolicies: [RouteHashPolicy]
     private let clientHash: UInt64
     private let methodRules: MethodRules
+    /// Why all calls are refused; nil if they are not.
+    private let refusal: ConnectError?
 
     /// - Parameters:
     ///   - destinations: Of the route's clusters, in their order.
     ///   - clientHash: The hash of this client.
     init(
-      _ route: Route,
+      _ route: PreparedRoute,
       _ destinations: [Result<CallDestination, ConnectError>],
       _ rules: MethodRules,
       clientHash: UInt64
     ) {
-      self.conditions = route.match.headers.map(HeaderCondition.init)
-      self.fraction = route.match.fraction
+      self.route = route
       self.methodRules = rules
       self.clientHash = clientHash
-      self.hashPolicies = route.hashPolicies.map { policy in
-        guard case .header(let name) = policy.kind else { return policy }
-        return .header(name.lowercased(), isTerminal: policy.isTerminal)
-      }
+      self.refusal = route.route.refusal.map { ConnectError.notRouted($0) }
       var end: UInt64 = 0
       var shares: [Share] = []
-      for (cluster, destination) in zip(route.clusters, destinations) where cluster.weight > 0 {
+      for (cluster, destination) in zip(route.route.clusters, destinations) where cluster.weight > 0 {
         end += UInt64(cluster.weight)
-        shares.append(Share(end: end, destination: destination))
+        let fault = cluster.fault ?? route.route.fault
+        shares.append(
+          Share(end: end, destination: destination, fault: fault?.isActive == true ? fault : nil)
+        )
       }
       self.shares = shares
     }
 
     /// - Parameter random: The call's random numbers.
     func matches(_ headers: Headers, _ random: inout SeededRandom) -> Bool {
-      if self.shares.isEmpty { return false }
-      for condition in self.conditions where !condition.holds(for: headers) { return false }
-      guard let fraction = self.fraction else { return true }
+      if self.shares.isEmpty, self.refusal == nil { return false }
+      for condition in self.route.conditions where !condition.holds(for: headers) { return false }
+      guard let fraction = self.route.route.match.fraction else { return true }
       return random.fraction() < fraction
     }
 
     /// What holds for a call that the route takes.
     func rules(_ headers: Headers, _ random: inout SeededRandom) -> CallRules {
-      switch self.shares[self.choose(&random)].destination {
+      if let refusal = self.refusal { return .refused(refusal) }
+      let share = self.shares[self.choose(&random)]
+      switch share.destination {
       case .failure(let error):
         return .refused(error)
-      case .success(let destination):
-        guard let cluster = destination.cluster, let hash = self.hash(headers) else {
+      case .success(var destination):
+        if let cluster = destination.cluster, let hash = self.hash(headers) {
+          destination = CallDestination(cluster: cluster, hash: hash)
+        }
+        guard let decided = share.fault?.decide(headers, &random) else {
           return .route(self.methodRules, destination)
         }
-        return .route(self.methodRules, CallDestination(cluster: cluster, hash: hash))
+        return .fault(
+          CallFault(
+            delay: decided.delay,
+            error: decided.error,
+            maximumActive: share.fault?.maximumActive,
+            self.methodRules,
+            destination
+          )
+        )
       }
     }
 
@@ -104,10 +118,11 @@ extension MethodRouter {
     /// Of all policies, up to a terminal one (gRFC A42).
     private func hash(_ headers: Headers) -> UInt64? {
       var hash: UInt64?
-      for policy in self.hashPolicies {
+      for policy in self.route.hashPolicies {
         let next: UInt64? =
           switch policy.kind {
-          case .header(let name): headers.value(ofLowercased: name).map { XXH64.hash($0) }
+          case .header(let name):
+            headers.value(ofLowercased: name).map { XXH64.hash(policy.rewrite?.apply(to: $0) ?? $0) }
           case .client: self.clientHash
           }
         if let next {

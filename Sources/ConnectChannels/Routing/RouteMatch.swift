@@ -6,7 +6,7 @@ public struct RouteMatch: Sendable, Hashable {
     case prefix(String)
     /// This path.
     case exact(String)
-    /// Paths that match a regular expression as a whole.
+    /// Paths that match a regular expression in the style of RE2 as a whole.
     case regex(String)
   }
 
@@ -50,7 +50,7 @@ public struct HeaderMatch: Sendable, Hashable {
     case contains(String)
     /// A decimal integer in the range.
     case range(Range<Int64>)
-    /// A value that matches a regular expression as a whole.
+    /// A value that matches a regular expression in the style of RE2 as a whole.
     case regex(String)
     /// Any value.
     case present
@@ -87,20 +87,41 @@ public struct RouteHashPolicy: Sendable, Hashable {
     case client
   }
 
+  /// Changes a header's value before it is hashed, so that values that differ in a part can have the same hash.
+  public struct Rewrite: Sendable, Hashable {
+    /// A regular expression in the style of RE2. Each match in the value is replaced.
+    public var pattern: String
+    /// In place of each match: `\1` is what the first group has matched, `\0` the whole match.
+    public var substitution: String
+
+    /// A rewrite.
+    public init(pattern: String, substitution: String) {
+      self.pattern = pattern
+      self.substitution = substitution
+    }
+  }
+
   /// What is hashed.
   public var kind: Kind
+  /// Changes the header's value before it is hashed; nil, the default, for the value as it is.
+  public var rewrite: Rewrite?
   /// Whether the policies behind this one are left out for calls that have a hash by now; false by default.
   public var isTerminal: Bool
 
   /// A policy.
-  public init(_ kind: Kind, isTerminal: Bool = false) {
+  public init(_ kind: Kind, rewrite: Rewrite? = nil, isTerminal: Bool = false) {
     self.kind = kind
+    self.rewrite = rewrite
     self.isTerminal = isTerminal
   }
 
   /// The value of a header, in any case of its name.
-  public static func header(_ name: String, isTerminal: Bool = false) -> RouteHashPolicy {
-    RouteHashPolicy(.header(name), isTerminal: isTerminal)
+  public static func header(
+    _ name: String,
+    rewrite: Rewrite? = nil,
+    isTerminal: Bool = false
+  ) -> RouteHashPolicy {
+    RouteHashPolicy(.header(name), rewrite: rewrite, isTerminal: isTerminal)
   }
 
   /// The client.

@@ -2,7 +2,7 @@ internal import Connect
 
 /// The routes of a channel, with the clusters that they lead to. It holds the clusters.
 struct RouteTable: Sendable {
-  private let routes: [Route]
+  private let routes: [PreparedRoute]
   /// By name. Names that are not here are unknown.
   private let clusters: [String: CallCluster]
   private let methods: MethodTable<MethodConfig>
@@ -24,7 +24,7 @@ struct RouteTable: Sendable {
     numbers: CallNumbers,
     clientHash: UInt64
   ) {
-    self.routes = routes
+    self.routes = routes.map(PreparedRoute.init)
     self.origin = origin
     self.clusters = clusters
     self.methods = MethodTable(methods) { $0 }
@@ -37,7 +37,7 @@ struct RouteTable: Sendable {
   func router(for method: MethodInfo) -> any CallRouter {
     let config = self.methods.rules(service: String(method.service), method: String(method.name))
     var routes: [MethodRouter.Candidate] = []
-    for route in self.routes where route.match.path.matches(method.path) {
+    for route in self.routes where route.path.matches(method.path) {
       routes.append(self.prepare(route, config))
     }
     let noRoute = ConnectError.notRouted(
@@ -46,7 +46,8 @@ struct RouteTable: Sendable {
     return MethodRouter(routes, numbers: self.numbers, noRoute: noRoute)
   }
 
-  private func prepare(_ route: Route, _ config: MethodConfig?) -> MethodRouter.Candidate {
+  private func prepare(_ prepared: PreparedRoute, _ config: MethodConfig?) -> MethodRouter.Candidate {
+    let route = prepared.route
     var config = config ?? MethodConfig(names: [])
     if let timeout = route.timeout { config.timeout = timeout }
     if let attempts = route.attempts { config.attempts = attempts }
@@ -68,13 +69,13 @@ struct RouteTable: Sendable {
       }
       destinations.append(.success(CallDestination(cluster: known)))
     }
-    return MethodRouter.Candidate(route, destinations, rules, clientHash: self.clientHash)
+    return MethodRouter.Candidate(prepared, destinations, rules, clientHash: self.clientHash)
   }
 }
 
 extension ConnectError {
   /// No server was asked, and none would be by another attempt.
-  fileprivate static func notRouted(_ message: String) -> ConnectError {
+  static func notRouted(_ message: String) -> ConnectError {
     ConnectError(code: .unavailable, message: message).beforeRoutes
   }
 
@@ -83,15 +84,5 @@ extension ConnectError {
     var error = self.asFinal
     error.isUnsent = true
     return error
-  }
-}
-
-extension RouteMatch.Path {
-  fileprivate func matches(_ path: String) -> Bool {
-    switch self {
-    case .prefix(let prefix): path.utf8.starts(with: prefix.utf8)
-    case .exact(let exact): path == exact
-    case .regex: false
-    }
   }
 }

@@ -19,13 +19,31 @@ extension Routing {
 
 extension Route {
   fileprivate var problem: String? {
-    if self.clusters.isEmpty { return "has no cluster; name at least one" }
-    if self.clusters.allSatisfy({ $0.weight == 0 }) {
-      return "has no cluster with a weight; give one of its clusters a weight above 0"
+    if self.refusal == nil {
+      if self.clusters.isEmpty { return "has no cluster; name at least one" }
+      if self.clusters.allSatisfy({ $0.weight == 0 }) {
+        return "has no cluster with a weight; give one of its clusters a weight above 0"
+      }
     }
     if let fraction = self.match.fraction, !(0...1).contains(fraction) {
       return "has the fraction \(fraction); it has to be from 0 to 1"
     }
+    for pattern in self.patterns {
+      do throws(RegularExpression.PatternError) {
+        _ = try RegularExpression(pattern)
+      } catch {
+        return "has a pattern that cannot be used: \(error.reason); correct it"
+      }
+    }
     return nil
+  }
+
+  private var patterns: [String] {
+    var patterns: [String] = []
+    if case .regex(let pattern) = self.match.path { patterns.append(pattern) }
+    for header in self.match.headers {
+      if case .regex(let pattern) = header.rule { patterns.append(pattern) }
+    }
+    return patterns + self.hashPolicies.compactMap { $0.rewrite?.pattern }
   }
 }
