@@ -188,7 +188,7 @@ final class ChannelEndpoints {
     let list = endpoints.map { endpoint in
       let isEager = self.policy.keepsConnected(endpoint)
       // Connections were verified for the name that the endpoint had.
-      if let known = old[endpoint.identity], known.endpoint.serverName == endpoint.serverName {
+      if let known = old[endpoint.identity], known.endpoint.sharesConnections(with: endpoint) {
         old[endpoint.identity] = nil
         known.update(endpoint, keepsConnection: isEager)
         return known

@@ -22,6 +22,9 @@ public struct Endpoint: Sendable, Hashable {
   /// The name of the cluster that it belongs to, if that is another than the one that routes have chosen: a part of an aggregate.
   /// Transports choose TLS by it. If it changes, the endpoint gets new connections.
   public var cluster: String?
+  /// Names what transports secure its connections with; nil, the default, for what does not change. If it changes, the endpoint gets
+  /// new connections.
+  public var security: String?
   /// The zones of the addresses, if several servers were merged whose zones differ.
   private(set) var zones: [EndpointAddress: String]?
 
@@ -33,7 +36,8 @@ public struct Endpoint: Sendable, Hashable {
     serverName: String? = nil,
     key: String? = nil,
     path: [String] = [],
-    cluster: String? = nil
+    cluster: String? = nil,
+    security: String? = nil
   ) {
     self.addresses = addresses
     self.weight = weight
@@ -42,6 +46,7 @@ public struct Endpoint: Sendable, Hashable {
     self.key = key
     self.path = path
     self.cluster = cluster
+    self.security = security
   }
 
   /// An endpoint with one address, weight 1, and no other attributes.
@@ -96,7 +101,7 @@ extension Endpoint {
   }
 
   /// Equal identities in two lists of a resolver mean the same server. The channel then takes over the new attributes, and
-  /// keeps the server's connections if ``serverName`` is the same, too.
+  /// keeps the server's connections if ``serverName`` and ``security`` are the same.
   public var identity: Identity {
     let server: Identity =
       if let key = self.key, !key.isEmpty { .key(key) } else { .addresses(Set(self.addresses)) }
@@ -116,5 +121,12 @@ extension Sequence<Endpoint> {
   public func withoutDuplicates() -> [Endpoint] {
     var seen: Set<Endpoint.Identity> = []
     return self.filter { seen.insert($0.identity).inserted }
+  }
+}
+
+extension Endpoint {
+  /// Whether connections to the other endpoint, which has the same identity, are as good for this one.
+  func sharesConnections(with other: Endpoint) -> Bool {
+    self.serverName == other.serverName && self.security == other.security
   }
 }

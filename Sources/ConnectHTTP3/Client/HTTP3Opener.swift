@@ -26,8 +26,12 @@ struct HTTP3Opener: ConnectionOpener, Sendable {
 
   func open(_ attempt: PooledConnection) {
     let deadline = NIODeadline.now() + TimeAmount(attempt.timeLimit.clamped)
-    let context = self.environment.tls.context(of: attempt.cluster, on: self.eventLoop)
-    context.assumeIsolated().whenComplete { result in
+    guard let entry = self.environment.tls.entry(of: attempt.cluster, of: self.origin) else {
+      // Never from within this function.
+      self.eventLoop.assumeIsolated().execute { attempt.closed(self.plaintext(attempt.cluster)) }
+      return
+    }
+    entry.context(on: self.eventLoop).assumeIsolated().whenComplete { result in
       switch result {
       case .failure(let error):
         attempt.closed(ConnectError(error, code: .failedPrecondition))
@@ -38,14 +42,29 @@ struct HTTP3Opener: ConnectionOpener, Sendable {
           case .failure(let error):
             attempt.closed(.unusableTLSConfiguration(String(describing: error)))
           case .success(let credentials):
-            self.connect(attempt, credentials, deadline: deadline)
+            self.connect(attempt, entry, credentials, deadline: deadline)
           }
         }
       }
     }
   }
 
-  private func connect(_ attempt: PooledConnection, _ credentials: GnuTLSCredentials, deadline: NIODeadline) {
+  /// QUIC has no connections without TLS.
+  private func plaintext(_ cluster: String?) -> ConnectError {
+    .ofConnection(
+      .unavailable,
+      "\(self.origin.place(of: cluster)) is to be reached without TLS, which HTTP/3 cannot do; leave out http3 of the client's "
+        + "configuration, or give the cluster TLS",
+      nil
+    )
+  }
+
+  private func connect(
+    _ attempt: PooledConnection,
+    _ entry: ClusterTLS.Entry,
+    _ credentials: GnuTLSCredentials,
+    deadline: NIODeadline
+  ) {
     guard attempt.isWanted else { return }
     let address: SocketAddress
     do {
@@ -78,6 +97,7 @@ struct HTTP3Opener: ConnectionOpener, Sendable {
               on: channel,
               with: address,
               for: attempt,
+              entry,
               credentials,
               deadline: deadline,
               times
@@ -112,12 +132,13 @@ struct HTTP3Opener: ConnectionOpener, Sendable {
     on channel: any Channel,
     with address: SocketAddress,
     for attempt: PooledConnection,
+    _ entry: ClusterTLS.Entry,
     _ credentials: GnuTLSCredentials,
     deadline: NIODeadline,
     _ times: ConnectionTimes
   ) throws {
     guard let local = channel.localAddress else { throw HTTP3SetupError(reason: "the socket has no address") }
-    let identity = try self.environment.tls.identity(for: attempt, of: self.origin)
+    let identity = try entry.identity(for: attempt, of: self.origin)
     let check = ServerCertificateCheck(credentials.trust, identity: identity, origin: self.origin)
     let server = SessionTickets.Server(
       origin: self.origin,
@@ -186,7 +207,7 @@ struct HTTP3Opener: ConnectionOpener, Sendable {
         }
         attempt.established(connection, version: .http3)
       case .failure(let error):
-        let error = self.environment.tls.explain(error, of: attempt.cluster)
+        let error = self.environment.tls.explain(error, of: attempt.cluster, of: self.origin)
         attempt.closed(error, reason: connection.state.channelError.map { SystemErrorText.of($0) })
       }
     }

@@ -33,7 +33,7 @@ extension NIOHTTPClient.Configuration {
   /// Whether servers' certificates can be compared with the origin. Where clusters have TLS of their own, this is found out
   /// when connections are opened: ``tls`` may be unusable, and not needed.
   func checkIdentity(of origin: Origin) throws(ConnectError) {
-    guard self.tlsOfClusters.isEmpty else { return }
+    guard self.tlsOfClusters.isEmpty, self.clusterSecurity == nil else { return }
     _ = try self.tls.identity(of: origin)
   }
 }

@@ -24,6 +24,14 @@ extension NIOHTTPClient {
     /// with them among these settings: its servers can get the certificate that the client has for a cluster of another
     /// origin. Use a client for each origin if you do not trust the givers of their routes alike.
     public var tlsOfClusters: [String: TLS]
+    /// Chooses TLS of clusters in place of ``tlsOfClusters`` and ``tls``, and also whether there is any; nil, the default, for nobody.
+    ///
+    /// It is asked for each connection to a server of a cluster. Connections that are open stay as they are: change
+    /// `Endpoint.security` to have endpoints connect again. Requests have the scheme `https` if their connection has TLS, whatever
+    /// their origin says. What is said of ``tlsOfClusters`` holds here too: the names are those of all origins.
+    ///
+    /// HTTP/3 is for `https` origins alone. A cluster that is to have no TLS cannot be reached over it.
+    public var clusterSecurity: (any ClusterSecurityProvider)?
     /// Windows and limits of HTTP/1.1 connections.
     public var http1: HTTP1
     /// Windows, limits and keepalive of HTTP/2 connections.
@@ -77,6 +85,7 @@ extension NIOHTTPClient {
       timeouts: Timeouts = .defaults,
       tls: TLS = .defaults,
       tlsOfClusters: [String: TLS] = [:],
+      clusterSecurity: (any ClusterSecurityProvider)? = nil,
       http1: HTTP1 = .defaults,
       http2: HTTP2Configuration = HTTP2Configuration(),
       http3: HTTP3Support? = nil,
@@ -91,6 +100,7 @@ extension NIOHTTPClient {
       self.timeouts = timeouts
       self.tls = tls
       self.tlsOfClusters = tlsOfClusters
+      self.clusterSecurity = clusterSecurity
       self.http1 = http1
       self.http2 = http2
       self.http3 = http3

@@ -20,3 +20,11 @@ extension NIOHTTPClient.Configuration.HTTPVersion {
     }
   }
 }
+
+extension NIOHTTPClient.Configuration {
+  /// The version that an origin's connections will have, where that does not depend on the server, or on the TLS of a cluster.
+  func knownVersion(_ version: HTTPVersion, for scheme: Origin.Scheme) -> HTTPConnectionInfo.Version? {
+    if self.clusterSecurity != nil, version == .automatic { return nil }
+    return version.known(for: scheme)
+  }
+}

@@ -83,10 +83,11 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
     self.logger = logger ?? Logger(label: "connect.http", factory: { _ in SwiftLogNoOpLogHandler() })
   }
 
-  /// Whether there is a client certificate, for all servers or for those of a cluster.
+  /// Whether there is a client certificate, for all servers or for those of a cluster, or one may come with a cluster.
   public var authenticatesClient: Bool {
     self.configuration.tls.clientCertificate != nil
       || self.configuration.tlsOfClusters.values.contains { $0.clientCertificate != nil }
+      || self.configuration.clusterSecurity != nil
   }
 
   /// The executors of ``Configuration/eventLoops``, if they are more than one.
@@ -192,7 +193,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
     let route = proxy.map { ProxyRoute(proxy: $0, origin: destination.origin) }
     let origin = destination.origin
     let isHTTP3Alone = configuration.isHTTP3Alone(for: origin)
-    let version = isHTTP3Alone ? .http3 : destination.version.known(for: origin.scheme)
+    let version = isHTTP3Alone ? .http3 : configuration.knownVersion(destination.version, for: origin.scheme)
     // Where HTTP/3 may be found beside TCP.
     let alternatives = proxy == nil && origin.scheme == .https ? self.alternatives : nil
     if let alternatives { configuration.channel.look(for: alternatives) }

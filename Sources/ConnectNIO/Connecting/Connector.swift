@@ -29,14 +29,13 @@ struct Connector: ConnectionOpener, Sendable {
   private var eventLoop: any EventLoop { self.executor.eventLoop }
 
   func open(_ attempt: PooledConnection) {
-    guard self.origin.scheme == .https else {
+    guard let entry = self.tls.entry(of: attempt.cluster, of: self.origin) else {
       self.connect(attempt, tls: nil)
       return
     }
-    let context = self.tls.context(of: attempt.cluster, on: self.eventLoop)
-    context.assumeIsolated().whenComplete { result in
+    entry.context(on: self.eventLoop).assumeIsolated().whenComplete { result in
       do {
-        let identity = try self.tls.identity(for: attempt, of: self.origin)
+        let identity = try entry.identity(for: attempt, of: self.origin)
         self.connect(attempt, tls: TLS(context: try result.get(), identity: identity))
       } catch {
         attempt.closed(ConnectError(error, code: .failedPrecondition))
@@ -178,9 +177,9 @@ struct Connector: ConnectionOpener, Sendable {
       completion: { result in
         switch result {
         case .failure(let error):
-          attempt.closed(self.tls.explain(error, of: attempt.cluster))
+          attempt.closed(self.tls.explain(error, of: attempt.cluster, of: self.origin))
         case .success(let negotiated):
-          var setup = Setup(times: times)
+          var setup = Setup(times: times, isSecure: true)
           setup.times.didShakeHands()
           setup.certificates = verification.certificates
           attempt.authorities = check.authorities { verification.certificates }
@@ -211,6 +210,8 @@ struct Connector: ConnectionOpener, Sendable {
   /// What is known of a connection once it can begin with HTTP.
   private struct Setup {
     var times: ConnectionTimes
+    /// Whether the connection has TLS.
+    var isSecure = false
     /// Nil without TLS.
     var certificates: PeerCertificates?
     var applicationProtocol: String?
@@ -302,7 +303,7 @@ struct Connector: ConnectionOpener, Sendable {
   ) throws {
     let connection = HTTP2Connection(
       channel: channel,
-      scheme: self.origin.scheme == .https ? "https" : "http",
+      scheme: setup.isSecure ? "https" : "http",
       authority: self.origin.authority,
       peer: self.origin.place(of: attempt.cluster),
       configuration: self.configuration.http2,

@@ -7,7 +7,13 @@ extension NIOHTTPClient.Configuration.TLS {
   /// - Throws: ``ConnectError`` with `failed_precondition` if ``serverName`` cannot be used, and with `invalid_argument` if
   ///   the origin's host is no name.
   func identity(of origin: Origin) throws(ConnectError) -> ReferenceIdentifier? {
-    guard origin.scheme == .https else { return nil }
+    origin.scheme == .https ? try self.identity(ofServersOf: origin) : nil
+  }
+
+  /// What the certificates of an origin's servers have to name, where these have TLS.
+  ///
+  /// - Throws: As ``identity(of:)`` does.
+  func identity(ofServersOf origin: Origin) throws(ConnectError) -> ReferenceIdentifier {
     if let name = self.serverName {
       do throws(HostProblem) {
         return try ReferenceIdentifier(name)

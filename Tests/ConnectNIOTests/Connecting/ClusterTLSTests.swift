@@ -253,7 +253,10 @@ final class ClusterTLSTests: XCTestCase {
         logger: logger
       )
       for cluster in [nil, "blue", "bleu", "bleu"] {
-        _ = try await tls.context(of: cluster, on: MultiThreadedEventLoopGroup.singleton.next()).get()
+        let entry = try XCTUnwrap(
+          tls.entry(of: cluster, of: Origin(scheme: .https, host: "localhost", port: 443))
+        )
+        _ = try await entry.context(on: MultiThreadedEventLoopGroup.singleton.next()).get()
       }
     }
     let warnings = lines.all.withLock { $0 }
