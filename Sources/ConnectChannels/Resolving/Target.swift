@@ -14,6 +14,8 @@ internal import Connect
 /// | `unix:/path`, `unix:///path` | a Unix domain socket |
 /// | `unix-abstract:name` | a Unix domain socket in Linux's abstract namespace |
 /// | `vsock:cid:port` | a virtual machine or its host |
+/// | `xds:///name` | what a control plane says of the name |
+/// | `xds://authority/name` | what the control plane of this authority says |
 public enum Target: Hashable, Sendable {
   /// A host that the system's resolver looks up.
   ///
@@ -35,6 +37,12 @@ public enum Target: Hashable, Sendable {
   case unixAbstract(name: String)
   /// A port of a virtual machine or of its host: 1 is this machine's CID, 2 the host's (vsock(7)).
   case vsock(cid: UInt32, port: UInt32)
+  /// A name whose routes and servers a control plane gives (gRFC A27). The module `ConnectXDS` finds them.
+  ///
+  /// - Parameters:
+  ///   - authority: Who is responsible for the name (gRFC A47); nil for the default of the bootstrap.
+  ///   - name: The name of the service, as the control plane calls it.
+  case xds(authority: String?, name: String)
 
   /// The port of names and addresses that come without one, as in gRPC.
   public static let defaultPort = 443
@@ -61,6 +69,7 @@ extension Target: CustomStringConvertible {
     case .unix(let path): "unix:\(path)"
     case .unixAbstract(let name): "unix-abstract:\(name)"
     case .vsock(let cid, let port): "vsock:\(cid):\(port)"
+    case .xds(let authority, let name): "xds://\(authority ?? "")/\(name)"
     case .addresses(let addresses):
       (addresses.first?.isIPv6 == true ? "ipv6:" : "ipv4:")
         + addresses.map(\.description).joined(separator: ",")
@@ -79,7 +88,7 @@ extension EndpointAddress {
 extension Target {
   private static let forms =
     "https://HOST:PORT, dns:HOST:PORT, srv:_SERVICE._tcp.NAME, ipv4:ADDRESS:PORT, "
-    + "ipv6:[ADDRESS]:PORT, unix:/PATH, unix-abstract:NAME, or vsock:CID:PORT"
+    + "ipv6:[ADDRESS]:PORT, unix:/PATH, unix-abstract:NAME, vsock:CID:PORT, or xds:///NAME"
 
   /// Parses a text of one of the forms in the table above.
   ///
@@ -115,7 +124,7 @@ extension Target {
       guard let port = VsockPort(rest) else { throw HostProblem(text: "write \(VsockPort.form)") }
       return .vsock(cid: port.cid, port: port.port)
     case "xds":
-      throw HostProblem(text: "the scheme \"\(scheme)\" is not supported; write \(self.forms)")
+      return try self.xds(rest)
     default:
       throw HostProblem(text: "\"\(scheme)\" is no known scheme; write dns:\(text), or \(self.forms)")
     }
@@ -200,5 +209,22 @@ extension Target {
       )
     }
     return .unixAbstract(name: name)
+  }
+
+  private static func xds(_ rest: String) throws(HostProblem) -> Target {
+    var authority: Substring = ""
+    var name = rest[...]
+    if rest.hasPrefix("//") {
+      let parts = rest.dropFirst(2).split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+      authority = parts[0]
+      name = parts.count == 2 ? parts[1] : ""
+    } else if name.hasPrefix("/") {
+      name = name.dropFirst()
+    }
+    let isControl = { (byte: UInt8) in byte <= 0x20 || byte == 0x7f }
+    guard !name.isEmpty, !(authority + name).utf8.contains(where: isControl) else {
+      throw HostProblem(text: "write xds:///NAME, or xds://AUTHORITY/NAME, with the name of a service and without spaces")
+    }
+    return .xds(authority: authority.isEmpty ? nil : String(authority), name: String(name))
   }
 }

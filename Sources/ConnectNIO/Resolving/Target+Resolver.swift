@@ -5,6 +5,8 @@ extension Target {
   /// The resolver of this target. It finds the target, whatever the origin that calls go to; the origin still gives the scheme
   /// and the name that TLS verifies.
   ///
+  /// Targets of the scheme `xds` fail with `failed_precondition`: the module `ConnectXDS` has their resolver.
+  ///
   /// ```swift
   /// configuration.channel.resolver = try Target("srv:_grpc._tcp.example.com").resolver
   /// ```
@@ -25,7 +27,29 @@ extension Target {
       return StaticResolver([Endpoint(.unixAbstract(name: name))])
     case .vsock(let cid, let port):
       return StaticResolver([Endpoint(.vsock(cid: cid, port: port))])
+    case .xds:
+      return UnknownResolver(target: self)
     }
+  }
+}
+
+/// Says who finds a target that this module does not find.
+private struct UnknownResolver: NameResolver {
+  let target: Target
+
+  var mayBringServiceConfig: Bool { false }
+
+  func watch(
+    _ origin: Origin,
+    on executor: any CallExecutor,
+    _ report: @escaping @Sendable (Result<ResolverUpdate, ConnectError>) -> Void
+  ) -> any ResolverWatch {
+    let message = """
+      the target \(self.target) needs a control plane; add the product ConnectXDS, and use \
+      configuration.resolve(through: XDSClient(…), target: "\(self.target)")
+      """
+    report(.failure(ConnectError(code: .failedPrecondition, message: message)))
+    return StaticResolver([]).watch(origin, on: executor) { _ in }
   }
 }
 

@@ -42,6 +42,10 @@ final class TargetTests: XCTestCase {
       ("vsock:3:50051", .vsock(cid: 3, port: 50_051), nil),
       ("vsock:4294967294:4294967294", .vsock(cid: .max - 1, port: .max - 1), nil),
       ("srv:_grpc._tcp.example.com", .service(name: "_grpc._tcp.example.com"), nil),
+      ("xds:///orders", .xds(authority: nil, name: "orders"), nil),
+      ("xds:orders:80", .xds(authority: nil, name: "orders:80"), "xds:///orders:80"),
+      ("XDS:/a/b", .xds(authority: nil, name: "a/b"), "xds:///a/b"),
+      ("xds://mesh.example/a/orders", .xds(authority: "mesh.example", name: "a/orders"), nil),
     ]
     for (text, target, description) in cases {
       XCTAssertEqual(try Target(text), target, text)
@@ -73,7 +77,8 @@ final class TargetTests: XCTestCase {
       ("vsock:3:", "vsock:CID:PORT"), ("vsock:3:x", "vsock:CID:PORT"), ("vsock:-1:5", "vsock:CID:PORT"),
       ("vsock:3:5:6", "vsock:CID:PORT"), ("vsock:3:4294967295", "0 to 4294967294"),
       ("vsock:99999999999999999999:1", "0 to 4294967294"),
-      ("xds:///a", "not supported"), ("https://bücher.example", "Punycode"),
+      ("xds:", "write xds:///NAME"), ("xds:///", "write xds:///NAME"), ("xds://authority", "xds://AUTHORITY/NAME"),
+      ("xds:///a b", "without spaces"), ("https://bücher.example", "Punycode"),
     ]
     for (text, advice) in cases {
       XCTAssertThrowsError(try Target(text), text) { error in

@@ -1,0 +1,151 @@
+internal import Connect
+internal import ConnectChannels
+
+/// The routes of one target, for all channels that use it. Confined to the executor of the client.
+final class TargetWatch {
+  typealias Answer = Result<ResolverUpdate, ConnectError>
+  typealias Report = @Sendable (Answer) -> Void
+
+  private struct Lease {
+    var table: StatisticsTable
+    var key: StatisticsTable.Key
+    var statistics: CallStatistics
+  }
+
+  private let target: ListenerName
+  private let executor: any CallExecutor
+  private let security: SecurityTable
+  private let table: (_ cluster: String) -> StatisticsTable
+  private var builder = RoutingBuilder()
+  private var watch: DependencyWatch?
+  /// By name of the cluster.
+  private var leases: [String: Lease] = [:]
+  private var latest: Answer?
+  private var reports: [Int: Report] = [:]
+  /// Whether channels have got routes. From then on, also routes that are gone have to be said: a failure would keep the last
+  /// ones in use.
+  private var hasRouted = false
+
+  /// - Parameter table: The counts for a cluster of this name.
+  init(
+    _ target: ListenerName,
+    in environment: DependencyWatch.Environment,
+    security: SecurityTable,
+    table: @escaping (_ cluster: String) -> StatisticsTable
+  ) {
+    self.target = target
+    self.executor = environment.executor
+    self.security = security
+    self.table = table
+    let graph = DependencyGraph(listenerName: target.resource, host: target.host)
+    self.watch = DependencyWatch(graph, in: environment) { [weak self] in self?.learn($0) }
+  }
+
+  func start() { self.watch?.start() }
+
+  func add(_ number: Int, _ report: @escaping Report) {
+    self.reports[number] = report
+    if let latest { report(latest) }
+  }
+
+  /// - Returns: Whether nobody is left.
+  func remove(_ number: Int) -> Bool {
+    self.reports[number] = nil
+    guard self.reports.isEmpty else { return false }
+    self.end()
+    self.security.remove(self.target)
+    return true
+  }
+
+  /// Nothing is watched any more. The last routes stay in use.
+  func end() {
+    self.watch?.cancel()
+    self.watch = nil
+    self.release { _ in false }
+  }
+
+  func resolveAgain() { self.watch?.resolveAgain() }
+
+  private func learn(_ answer: DependencyWatch.Answer) {
+    switch answer {
+    case .success(let configuration):
+      self.hasRouted = true
+      self.publish(.success(ResolverUpdate(endpoints: [], routing: self.routing(configuration))))
+    case .failure(let error):
+      self.release { _ in false }
+      self.builder = RoutingBuilder()
+      let message = error.message ?? "the control plane has no routes for \"\(self.target.host)\""
+      guard self.hasRouted else {
+        self.publish(.failure(ConnectError(code: .unavailable, message: message)))
+        return
+      }
+      let routing = Routing(routes: [Route(refusing: message)], clusters: [:])
+      self.publish(.success(ResolverUpdate(endpoints: [], routing: routing)))
+    }
+  }
+
+  private func publish(_ answer: Answer) {
+    self.latest = answer
+    for (_, report) in self.reports.sorted(by: { $0.key < $1.key }) { report(answer) }
+  }
+
+  private func routing(_ configuration: XDSConfiguration) -> Routing {
+    let leaves = configuration.leaves
+    for leaf in leaves.values {
+      // Before connections are made.
+      self.security.set(leaf.resource.security, of: leaf.name, for: self.target)
+      self.lease(leaf)
+    }
+    let leases = self.leases.mapValues(\.statistics)
+    let routing = self.builder.build(configuration) { leaf in
+      leases[leaf.name] ?? CallStatistics(cluster: leaf.name)
+    }
+    self.release { leaves[$0] != nil }
+    return routing
+  }
+
+  private func lease(_ leaf: XDSConfiguration.Leaf) {
+    let key = StatisticsTable.Key(cluster: leaf.name, service: leaf.resource.service)
+    if self.leases[leaf.name]?.key != key {
+      let table = self.table(leaf.name)
+      let lease = Lease(table: table, key: key, statistics: table.acquire(key))
+      if let old = self.leases.updateValue(lease, forKey: leaf.name) { old.table.release(old.key) }
+    }
+    let localities = (leaf.endpoints?.priorities ?? []).joined().map(\.name)
+    self.leases[leaf.name]?.table.note(
+      key,
+      isReported: leaf.resource.reportsLoads,
+      localities: localities,
+      now: self.executor.now
+    )
+  }
+
+  private func release(except isUsed: (String) -> Bool) {
+    for (name, lease) in self.leases where !isUsed(name) {
+      self.leases[name] = nil
+      lease.table.release(lease.key)
+    }
+  }
+}
+
+extension XDSConfiguration {
+  /// All clusters with servers of their own, by name.
+  fileprivate var leaves: [String: Leaf] {
+    var leaves: [String: Leaf] = [:]
+    for cluster in self.clusters.values {
+      switch cluster {
+      case .problem: break
+      case .leaf(let leaf): leaves[leaf.name] = leaf
+      case .aggregate(let all): for leaf in all { leaves[leaf.name] = leaf }
+      }
+    }
+    return leaves
+  }
+}
+
+extension ClusterResource {
+  /// The name of the endpoints' resource; empty for none.
+  fileprivate var service: String {
+    if case .endpoints(let name) = self.kind { name } else { "" }
+  }
+}

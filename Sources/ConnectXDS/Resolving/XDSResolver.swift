@@ -1,0 +1,51 @@
+internal import Connect
+internal import ConnectChannels
+
+/// Finds the routes of one target through an xDS client. All channels that use the target share its watch.
+struct XDSResolver: NameResolver {
+  let targets: XDSTargets
+  let target: ListenerName
+
+  var mayBringServiceConfig: Bool { true }
+
+  func watch(
+    _ origin: Origin,
+    on executor: any CallExecutor,
+    _ report: @escaping @Sendable (Result<ResolverUpdate, ConnectError>) -> Void
+  ) -> any ResolverWatch {
+    let watch = XDSResolverWatch(self.targets, self.target)
+    watch.start(report)
+    return watch
+  }
+}
+
+/// `@unchecked Sendable`: what changes is touched on the executor of the targets alone.
+private final class XDSResolverWatch: ResolverWatch, @unchecked Sendable {
+  private let targets: XDSTargets
+  private let target: ListenerName
+  private var number: Int?
+  private var isCancelled = false
+
+  init(_ targets: XDSTargets, _ target: ListenerName) {
+    self.targets = targets
+    self.target = target
+  }
+
+  func start(_ report: @escaping TargetWatch.Report) {
+    self.targets.executor.execute {
+      guard !self.isCancelled else { return }
+      self.number = self.targets.add(self.target, report)
+    }
+  }
+
+  func resolveAgain() {
+    self.targets.executor.execute { self.targets.resolveAgain(self.target) }
+  }
+
+  func cancel() {
+    self.targets.executor.execute {
+      self.isCancelled = true
+      if let number = self.number.take() { self.targets.remove(number, of: self.target) }
+    }
+  }
+}
