@@ -44,6 +44,17 @@ final class TargetResolverTests: XCTestCase {
     }
   }
 
+  func testTargetsOfControlPlanesSayWhatToUse() throws {
+    let resolver = try Target("xds:///orders").resolver
+    let origin = Origin(scheme: .http, host: "orders", port: 80)
+    let error = Observed<ConnectError?>(nil)
+    _ = resolver.watch(origin, on: self.executor) { answer in
+      if case .failure(let failure) = answer { error.update { $0 = failure } }
+    }
+    XCTAssertEqual(error.value?.code, .failedPrecondition)
+    XCTAssertTrue(error.value?.message?.contains("ConnectXDS") == true)
+  }
+
   func testNames() async throws {
     let addresses = try await self.addresses("http://localhost:81")
     XCTAssertTrue(addresses.contains("127.0.0.1:81") || addresses.contains("[::1]:81"), "\(addresses)")
