@@ -91,7 +91,13 @@ final class RoutingBuilderTests: XCTestCase {
       try self.build(["a": .leaf(self.leaf("a", resource, .overall(.ringHash())))]).clusters["a"]
     )
     XCTAssertEqual(cluster.endpoints.map(\.weight), [10, 30, .max])
-    XCTAssertTrue("\(cluster.balancing as Any)".contains("ringHash"))
+    XCTAssertEqual(
+      cluster.balancing,
+      .limited(
+        CallLimits(maximumCalls: 1024, statistics: self.statistics),
+        of: .priority([.init("{cluster=a, child_number=0}", .ringHash())])
+      )
+    )
   }
 
   func testAnAggregate() throws {
