@@ -94,7 +94,7 @@ package struct JSONNode {
   }
 
   /// A duration that is not negative: seconds with up to nine decimals and `s`, as in `"1.5s"`.
-  func duration() throws(ServiceConfigError) -> Duration {
+  package func duration() throws(ServiceConfigError) -> Duration {
     let text = try self.string()
     guard let duration = Duration(proto3JSON: text) else {
       throw self.error("expected a duration such as \"1.5s\", found \"\(text.prefix(40))\"")

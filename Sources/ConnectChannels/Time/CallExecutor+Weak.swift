@@ -1,10 +1,10 @@
-internal import Connect
+package import Connect
 
 /// A weak reference as a value.
-struct Weak<Object: AnyObject> {
-  private(set) weak var object: Object?
+package struct Weak<Object: AnyObject> {
+  package private(set) weak var object: Object?
 
-  init(_ object: Object) {
+  package init(_ object: Object) {
     self.object = object
   }
 }
@@ -13,7 +13,7 @@ extension Weak: Sendable where Object: Sendable {}
 
 extension CallExecutor {
   /// Runs `work` after a time, unless `object`, which is confined to the executor, is gone by then.
-  func schedule<Object: AnyObject>(
+  package func schedule<Object: AnyObject>(
     after delay: Duration,
     with object: Object,
     _ work: @escaping @Sendable (Object) -> Void
@@ -25,7 +25,7 @@ extension CallExecutor {
   }
 
   /// Runs `work` soon, unless `object`, which is confined to the executor, is gone by then.
-  func execute<Object: AnyObject>(with object: Object, _ work: @escaping @Sendable (Object) -> Void) {
+  package func execute<Object: AnyObject>(with object: Object, _ work: @escaping @Sendable (Object) -> Void) {
     let object = Confined(Weak(object), to: self)
     self.execute {
       if let object = object.value.object { work(object) }
@@ -33,7 +33,7 @@ extension CallExecutor {
   }
 
   /// Runs `work`, which is confined to the executor, soon.
-  func later(_ work: @escaping () -> Void) {
+  package func later(_ work: @escaping () -> Void) {
     let work = Confined(work, to: self)
     self.execute { work.value() }
   }
