@@ -30,8 +30,7 @@ struct BalancerChild {
     if self.policy == earlier.policy, self.place == earlier.place {
       self = earlier
     } else {
-      var random = SeededRandom(seed: self.seed)
-      self.balancer = self.policy.makeBalancer(random: &random, at: self.place, after: earlier.balancer)
+      self.balancer = self.balancer.succeeding(earlier.balancer)
       self.decision = earlier.decision
       self.counts = earlier.counts
     }

@@ -1,6 +1,6 @@
 /// Keeps a part of the calls away from another balancer's servers, and counts the others: the rules are those of gRPC's
 /// `xds_cluster_impl_experimental`.
-struct LimitedBalancer: LoadBalancer {
+struct LimitedBalancer: SuccessorBalancer {
   private let limits: CallLimits
   private var base: any LoadBalancer
   /// By zone: what picks add to calls.
@@ -17,6 +17,11 @@ struct LimitedBalancer: LoadBalancer {
         counter: limits.statistics.dropCounter(of: drop.category)
       )
     }
+  }
+
+  mutating func succeed(_ earlier: LimitedBalancer) {
+    self.base = self.base.succeeding(earlier.base)
+    if self.limits.statistics == earlier.limits.statistics { self.additions = earlier.additions }
   }
 
   mutating func select(_ endpoints: [Endpoint], random: inout SeededRandom) -> [Endpoint] {

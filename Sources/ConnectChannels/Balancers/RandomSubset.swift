@@ -3,7 +3,7 @@
 ///
 /// Rendezvous hashing: each endpoint is hashed with the seed of this client, and those with the smallest hashes are
 /// kept. When one server comes or goes, at most one endpoint of the subset changes.
-package struct RandomSubset: LoadBalancer {
+package struct RandomSubset: SuccessorBalancer {
   /// How many endpoints are kept.
   package let size: Int
   private let seed: UInt64
@@ -17,6 +17,8 @@ package struct RandomSubset: LoadBalancer {
     self.size = max(1, size)
     self.seed = seed
   }
+
+  mutating func succeed(_ earlier: RandomSubset) { self.base = self.base.succeeding(earlier.base) }
 
   package mutating func select(_ endpoints: [Endpoint], random: inout SeededRandom) -> [Endpoint] {
     self.base.select(self.subset(of: endpoints), random: &random)

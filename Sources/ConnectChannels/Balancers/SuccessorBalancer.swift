@@ -5,8 +5,16 @@ protocol SuccessorBalancer: LoadBalancer {
   mutating func succeed(_ earlier: Self)
 }
 
+extension LoadBalancer {
+  /// This balancer, which takes the place of `earlier`.
+  func succeeding(_ earlier: any LoadBalancer) -> any LoadBalancer {
+    guard let successor = self as? any SuccessorBalancer else { return self }
+    return successor.takingOver(earlier)
+  }
+}
+
 extension SuccessorBalancer {
-  fileprivate func succeeding(_ earlier: any LoadBalancer) -> any LoadBalancer {
+  fileprivate func takingOver(_ earlier: any LoadBalancer) -> any LoadBalancer {
     guard let earlier = earlier as? Self else { return self }
     var successor = self
     successor.succeed(earlier)
@@ -20,17 +28,7 @@ extension BalancingPolicy {
     random: inout SeededRandom,
     after earlier: (any LoadBalancer)?
   ) -> any LoadBalancer {
-    self.makeBalancer(random: &random, at: TreePlace(), after: earlier)
-  }
-
-  /// The same for a place in a tree of policies.
-  func makeBalancer(
-    random: inout SeededRandom,
-    at place: TreePlace,
-    after earlier: (any LoadBalancer)?
-  ) -> any LoadBalancer {
-    let balancer = self.makeBalancer(random: &random, at: place)
-    guard let earlier, let successor = balancer as? any SuccessorBalancer else { return balancer }
-    return successor.succeeding(earlier)
+    let balancer = self.makeBalancer(random: &random)
+    return earlier.map(balancer.succeeding) ?? balancer
   }
 }
