@@ -576,7 +576,7 @@ let package = Package(
     .target(
       name: "Exploration",
       dependencies: [
-        "Connect", "ConnectChannels", "ConnectInterceptors", "ConnectSimulation", "ConnectTesting",
+        "Connect", "ConnectChannels", "ConnectInterceptors", "ConnectSimulation", "ConnectTesting", "ConnectXDS",
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
       ],
       path: "Tests/Exploration",

@@ -1,4 +1,4 @@
-internal import Connect
+package import Connect
 public import ConnectChannels
 public import ConnectTesting
 internal import Foundation
@@ -75,6 +75,9 @@ public final class SimulatedCluster: @unchecked Sendable {
   /// let breaker = CircuitBreaker(clock: cluster.clock)
   /// ```
   public var clock: VirtualClock { VirtualClock(self.executor) }
+
+  /// Where all of the simulation runs, for a client of control planes.
+  package var callExecutor: any CallExecutor { self.executor }
 
   /// How many requests of one call servers may see, by retries and hedging: 10 by default. More are a violation.
   public var maximumAttempts: Int {

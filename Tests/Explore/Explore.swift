@@ -16,6 +16,10 @@ enum Explore {
       await self.showSpeed()
       return
     }
+    if arguments.first == "mesh" {
+      await self.exploreMeshes(numbers)
+      return
+    }
     let count = numbers.first ?? 1_000
     let first = numbers.count > 1 ? numbers[1] : 1
     guard count > 0 else { return }
@@ -43,6 +47,25 @@ enum Explore {
       self.say("checked in \(seeds.count) seeds: \(check) (such as \(first))")
     }
     self.say("\(count) seeds from \(first), \(calls) calls: \(problems) with problems")
+    exit(problems == 0 ? 0 : 1)
+  }
+
+  /// The same for clients that control planes configure.
+  private static func exploreMeshes(_ numbers: [UInt64]) async {
+    let count = numbers.first ?? 1_000
+    let first = numbers.count > 1 ? numbers[1] : 1
+    var problems = 0
+    var calls = 0
+    for seed in first..<(first + max(count, 1)) {
+      let scenario = MeshScenario(seed: seed)
+      let finding = await scenario.run()
+      calls += finding.report.calls
+      guard !finding.problems.isEmpty else { continue }
+      problems += 1
+      self.say("mesh seed \(seed): \(finding.problems.joined(separator: "; "))")
+      self.say("  \(scenario)")
+    }
+    self.say("\(count) meshes from \(first), \(calls) calls: \(problems) with problems")
     exit(problems == 0 ? 0 : 1)
   }
 
