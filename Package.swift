@@ -194,6 +194,7 @@ let package = Package(
         "ConnectNIO",
         .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
       ],
       exclude: ["ARROWS"],

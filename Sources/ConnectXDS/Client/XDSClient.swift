@@ -1,5 +1,6 @@
 public import Connect
-internal import ConnectChannels
+public import ConnectChannels
+public import ConnectNIO
 public import Logging
 
 #if canImport(FoundationEssentials)
@@ -26,6 +27,9 @@ public final class XDSClient: Sendable {
   /// What makes calls to control planes.
   let transport: Transport
   let logger: Logger
+  /// Finds the addresses of clusters that have a name.
+  let names: any NameResolver
+  let companions = ClientCompanions()
   private let core: Confined<DiscoveryClient>
 
   /// A client over transports of the caller. It opens no connection before something is needed.
@@ -36,12 +40,15 @@ public final class XDSClient: Sendable {
   ///     clock of the client.
   ///   - seed: Decides the random part of the times between streams; nil for another one in each client.
   ///   - logger: Logs what control planes send that cannot be used, and their failures. By default nothing is logged.
+  ///   - names: Finds the servers of clusters for which the control plane gives a name (`LOGICAL_DNS`): the system's resolver by
+  ///     default.
   ///   - transport: See ``Transport``.
   public convenience init(
     bootstrap: XDSBootstrap,
     on executor: any CallExecutor,
     seed: UInt64? = nil,
     logger: Logger = Logger(label: "connect.xds", factory: { _ in SwiftLogNoOpLogHandler() }),
+    names: any NameResolver = SystemResolver(),
     transport: @escaping Transport
   ) {
     let decoder = ResourceDecoder(bootstrap: bootstrap)
@@ -50,6 +57,7 @@ public final class XDSClient: Sendable {
       on: executor,
       seed: seed,
       logger: logger,
+      names: names,
       transport: transport,
       streams: CallTransport(transport: transport, logger: logger)
     ) { decoder.decode($0, as: $1) }
@@ -64,6 +72,7 @@ public final class XDSClient: Sendable {
     on executor: any CallExecutor,
     seed: UInt64?,
     logger: Logger,
+    names: any NameResolver = SystemResolver(),
     transport: @escaping Transport,
     streams: any DiscoveryTransport,
     wallClock: @escaping () -> Duration = { .seconds(Date().timeIntervalSince1970) },
@@ -73,6 +82,7 @@ public final class XDSClient: Sendable {
     self.executor = executor
     self.transport = transport
     self.logger = logger
+    self.names = names
     let environment = DiscoveryEnvironment(
       executor: executor,
       transport: streams,
@@ -85,15 +95,21 @@ public final class XDSClient: Sendable {
   }
 
   deinit {
-    let core = self.core
-    self.executor.execute { core.value.shutDown() }
+    let (core, companions) = (self.core, self.companions)
+    self.executor.execute {
+      companions.shutDown()
+      core.value.shutDown()
+    }
   }
 
   /// Ends all streams, for good. What is resolved through the client stays as it is; what is not known yet never will be. May be
   /// called from any thread, and more than once.
   public func shutDown() {
-    let core = self.core
-    self.executor.run { core.value.shutDown() }
+    let (core, companions) = (self.core, self.companions)
+    self.executor.run {
+      companions.shutDown()
+      core.value.shutDown()
+    }
   }
 
   /// What the client asks for, and what it knows of it.

@@ -5,6 +5,8 @@ internal import SwiftProtobuf
 /// A stream of load reports to a server.
 protocol LoadReportStream: AnyObject {
   func send(_ request: Envoy_Service_LoadStats_V3_LoadStatsRequest)
+  /// Lets one more response come.
+  func requestNext()
   func cancel()
 }
 
@@ -84,9 +86,11 @@ final class LoadReporter: @unchecked Sendable {
     self.number += 1
     let number = self.number
     let stream = self.open { [weak self] event in
-      guard let self, self.number == number, self.stream != nil else { return }
+      guard let self, self.number == number, let stream = self.stream else { return }
       switch event {
-      case .response(let response): self.received(response)
+      case .response(let response):
+        self.received(response)
+        stream.requestNext()
       case .end: self.ended()
       }
     }

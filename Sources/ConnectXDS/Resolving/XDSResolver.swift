@@ -3,6 +3,8 @@ internal import ConnectChannels
 
 /// Finds the routes of one target through an xDS client. All channels that use the target share its watch.
 struct XDSResolver: NameResolver {
+  /// What has to live as long as the target is watched: the client.
+  let owner: (any AnyObject & Sendable)?
   let targets: XDSTargets
   let target: ListenerName
 
@@ -13,7 +15,7 @@ struct XDSResolver: NameResolver {
     on executor: any CallExecutor,
     _ report: @escaping @Sendable (Result<ResolverUpdate, ConnectError>) -> Void
   ) -> any ResolverWatch {
-    let watch = XDSResolverWatch(self.targets, self.target)
+    let watch = XDSResolverWatch(self.targets, self.target, owner: self.owner)
     watch.start(report)
     return watch
   }
@@ -23,10 +25,12 @@ struct XDSResolver: NameResolver {
 private final class XDSResolverWatch: ResolverWatch, @unchecked Sendable {
   private let targets: XDSTargets
   private let target: ListenerName
+  private let owner: (any AnyObject & Sendable)?
   private var number: Int?
   private var isCancelled = false
 
-  init(_ targets: XDSTargets, _ target: ListenerName) {
+  init(_ targets: XDSTargets, _ target: ListenerName, owner: (any AnyObject & Sendable)?) {
+    self.owner = owner
     self.targets = targets
     self.target = target
   }

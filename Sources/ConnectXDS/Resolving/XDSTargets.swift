@@ -4,19 +4,28 @@ internal import ConnectChannels
 /// All targets that are watched through one client.
 ///
 /// `@unchecked Sendable`: what changes is touched on `executor` alone.
-final class XDSTargets: @unchecked Sendable {
+final class XDSTargets: ClientCompanion, @unchecked Sendable {
   let executor: any CallExecutor
   let security = SecurityTable()
   private let environment: DependencyWatch.Environment
-  private let table: (_ cluster: String) -> StatisticsTable
+  private let reporters: LoadReporters
+  private let server: (_ cluster: String) -> XDSBootstrap.Server?
+  /// The counts of clusters of which nobody knows where they come from.
+  private let table = StatisticsTable()
   private var watches: [ListenerName: TargetWatch] = [:]
   private var lastNumber = 0
   private var isShutDown = false
 
-  init(_ environment: DependencyWatch.Environment, table: @escaping (_ cluster: String) -> StatisticsTable) {
+  /// - Parameter server: Where a cluster comes from.
+  init(
+    _ environment: DependencyWatch.Environment,
+    reporters: LoadReporters,
+    server: @escaping (_ cluster: String) -> XDSBootstrap.Server?
+  ) {
     self.executor = environment.executor
     self.environment = environment
-    self.table = table
+    self.reporters = reporters
+    self.server = server
   }
 
   /// - Returns: The number of the watch, for ``remove(_:_:)``.
@@ -30,7 +39,9 @@ final class XDSTargets: @unchecked Sendable {
       watch.add(self.lastNumber, report)
       return self.lastNumber
     }
-    let watch = TargetWatch(target, in: self.environment, security: self.security, table: self.table)
+    let watch = TargetWatch(target, in: self.environment, security: self.security) { [weak self] cluster in
+      self?.table(of: cluster) ?? StatisticsTable()
+    }
     self.watches[target] = watch
     watch.add(self.lastNumber, report)
     watch.start()
@@ -41,6 +52,11 @@ final class XDSTargets: @unchecked Sendable {
     if self.watches[target]?.remove(number) == true { self.watches[target] = nil }
   }
 
+  /// Clusters without a server are not reported.
+  func table(of cluster: String) -> StatisticsTable {
+    self.server(cluster).map(self.reporters.table(of:)) ?? self.table
+  }
+
   func resolveAgain(_ target: ListenerName) { self.watches[target]?.resolveAgain() }
 
   /// Channels keep the last routes.
@@ -48,6 +64,7 @@ final class XDSTargets: @unchecked Sendable {
     self.isShutDown = true
     for watch in self.watches.values { watch.end() }
     self.watches = [:]
+    self.reporters.shutDown()
   }
 
   private static let isOver = ConnectError(

@@ -20,6 +20,8 @@ final class LoadReporterTests: XCTestCase {
 
     func send(_ request: Envoy_Service_LoadStats_V3_LoadStatsRequest) { self.requests.append(request) }
 
+    func requestNext() {}
+
     func cancel() { self.isCancelled = true }
   }
 

@@ -7,7 +7,7 @@ import XCTest
 
 final class XDSResolverTests: XCTestCase {
   private let resources = FakeResources()
-  private let table = StatisticsTable()
+  private let reports = LoadReportsLog()
   private lazy var targets = self.makeTargets()
   private let origin = Origin(scheme: .http, host: "orders", port: 80)
 
@@ -17,19 +17,22 @@ final class XDSResolverTests: XCTestCase {
   }
 
   private func makeTargets() -> XDSTargets {
-    let table = self.table
-    return XDSTargets(
-      DependencyWatch.Environment(
-        executor: self.resources.executor,
-        source: self.resources,
-        resolver: StaticResolver([])
-      )
-    ) { _ in table }
+    let executor = self.resources.executor
+    let environment = DependencyWatch.Environment(
+      executor: executor,
+      source: self.resources,
+      resolver: StaticResolver([])
+    )
+    let reports = self.reports
+    let reporters = LoadReporters(.init(), on: executor, random: SeededRandom(seed: 1)) { server, handle in
+      reports.open(server, handle)
+    }
+    return XDSTargets(environment, reporters: reporters) { _ in XDSBootstrap.Server(uri: "s", credentials: .insecure) }
   }
 
   private func resolve(_ name: String = "orders") throws -> Channel {
     let target = try ListenerName(authority: nil, name: name, XDSBootstrap(servers: []))
-    let resolver = XDSResolver(targets: self.targets, target: target)
+    let resolver = XDSResolver(owner: nil, targets: self.targets, target: target)
     let channel = Channel()
     // As from another event loop.
     channel.watch = resolver.watch(self.origin, on: VirtualExecutor()) { channel.answers.append($0) }
@@ -70,7 +73,7 @@ final class XDSResolverTests: XCTestCase {
   func testAWatchThatIsCancelledAtOnce() throws {
     let target = try ListenerName(authority: nil, name: "orders", XDSBootstrap(servers: []))
     self.resources.executor.sync {
-      XDSResolver(targets: self.targets, target: target).watch(self.origin, on: self.resources.executor) { _ in }
+      XDSResolver(owner: nil, targets: self.targets, target: target).watch(self.origin, on: self.resources.executor) { _ in }
         .cancel()
     }
     self.resources.executor.runUntilIdle()
@@ -110,14 +113,15 @@ final class XDSResolverTests: XCTestCase {
       let policies = [one, two].map { try? $0.answers.last?.get().routing?.clusters["a"]?.balancing }
       XCTAssertNotNil(policies[0] as Any?)
       XCTAssertEqual(policies[0], policies[1], "the same counts")
-      XCTAssertEqual(self.table.reported, [.init(cluster: "a", service: "ea")])
+      XCTAssertEqual(self.targets.table(of: "a").reported, [.init(cluster: "a", service: "ea")])
+      XCTAssertEqual(self.reports.opened, ["s"], "one stream for both")
     }
     one.watch?.cancel()
     two.watch?.cancel()
     self.resources.executor.runUntilIdle()
     self.resources.executor.sync {
-      _ = self.table.take(nil, now: .zero)
-      XCTAssertEqual(self.table.reported, [])
+      XCTAssertEqual(self.targets.table(of: "a").reported, [])
+      XCTAssertEqual(self.reports.cancelled, 1)
     }
   }
 
@@ -149,5 +153,33 @@ final class XDSResolverTests: XCTestCase {
         XCTAssertTrue("\(error)".contains("was shut down"), "\(error)")
       }
     }
+  }
+}
+
+/// Streams of reports, by the server.
+private final class LoadReportsLog: @unchecked Sendable {
+  private final class Stream: LoadReportStream {
+    let onCancel: () -> Void
+
+    init(_ onCancel: @escaping () -> Void) {
+      self.onCancel = onCancel
+    }
+
+    func send(_ request: Envoy_Service_LoadStats_V3_LoadStatsRequest) {}
+
+    func requestNext() {}
+
+    func cancel() { self.onCancel() }
+  }
+
+  var opened: [String] = []
+  var cancelled = 0
+
+  func open(
+    _ server: XDSBootstrap.Server,
+    _ handle: @escaping @Sendable (LoadReporter.Event) -> Void
+  ) -> any LoadReportStream {
+    self.opened.append(server.uri)
+    return Stream { self.cancelled += 1 }
   }
 }
