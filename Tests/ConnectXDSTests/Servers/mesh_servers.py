@@ -1,0 +1,138 @@
+"""Any number of grpcio servers, each on an address of its own, run by commands.
+
+Announces the process id `pid`. Commands have `do`, and `name`, the name of a server:
+
+- `start` with `address` (default: the address it had before) and `tls` (paths `certificate` and `key`, and `roots` to demand
+  certificates of clients): answered with `address`.
+- `stop` with `grace` in seconds: GOAWAY, then the end once no call is left, or the time is over.
+- `behave` with some of `code` (calls fail with it; 0 for none) and `delay` in seconds.
+- `stats`: `started` and `ended` calls.
+
+Each server answers every unary call, whatever the path, with a `google.protobuf.StringValue`: a JSON object with the `server`,
+the `path`, the `metadata` of the call, and the `identity` (names in the client's certificate). Metadata of the call can ask for
+more: `x-delay` (milliseconds before the answer), `x-code` (a status in place of the answer), and `x-fail-attempts` (the first so
+many attempts get this status; the others succeed).
+"""
+
+import concurrent.futures
+import json
+import os
+import sys
+import threading
+import time
+
+import grpc
+from google.protobuf import wrappers_pb2
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../EndToEndTests/Servers"))
+import launcher  # noqa: E402
+
+CODES = {code.value[0]: code for code in grpc.StatusCode}
+
+
+class MeshServer(grpc.GenericRpcHandler):
+    def __init__(self, name: str):
+        self.name = name
+        self.address = ""
+        self.tls: dict | None = None
+        self.server: grpc.Server | None = None
+        self.code = 0
+        self.delay = 0.0
+        self.started = self.ended = 0
+        self.lock = threading.Lock()
+
+    def start(self, address: str = "", tls: dict | None = None) -> str:
+        address = address or self.address
+        self.tls = tls or self.tls
+        server = grpc.server(
+            concurrent.futures.ThreadPoolExecutor(max_workers=64),
+            handlers=[self],
+            options=[("grpc.so_reuseport", 0)],
+        )
+        if self.tls:
+            roots = open(self.tls["roots"], "rb").read() if "roots" in self.tls else None
+            pair = (open(self.tls["key"], "rb").read(), open(self.tls["certificate"], "rb").read())
+            port = server.add_secure_port(
+                address, grpc.ssl_server_credentials([pair], roots, roots is not None)
+            )
+        else:
+            port = server.add_insecure_port(address)
+        server.start()
+        self.server = server
+        self.address = f"{address.rsplit(':', 1)[0]}:{port}"
+        return self.address
+
+    def stop(self, grace: float = 0) -> None:
+        server, self.server = self.server, None
+        if server:
+            server.stop(grace).wait(grace + 5)
+
+    def service(self, details):
+        path = details.method
+
+        def handle(request: bytes, context) -> bytes:
+            with self.lock:
+                self.started += 1
+            try:
+                return self.respond(path, context)
+            finally:
+                with self.lock:
+                    self.ended += 1
+
+        return grpc.unary_unary_rpc_method_handler(handle)
+
+    def respond(self, path: str, context) -> bytes:
+        metadata = {key: value for key, value in context.invocation_metadata() if isinstance(value, str)}
+        context.set_trailing_metadata((("x-server", self.name),))
+        delay = self.delay + int(metadata.get("x-delay", "0")) / 1000
+        if delay:
+            time.sleep(delay)
+        code = self.code or int(metadata.get("x-code", "0"))
+        attempts = int(metadata.get("grpc-previous-rpc-attempts", "0"))
+        if "x-fail-attempts" in metadata and attempts >= int(metadata["x-fail-attempts"]):
+            code = self.code
+        if code:
+            context.abort(CODES[code], "as the test wants")
+        text = json.dumps(
+            {
+                "server": self.name,
+                "path": path,
+                "metadata": metadata,
+                "identity": [name.decode() for name in context.peer_identities() or []],
+            }
+        )
+        return wrappers_pb2.StringValue(value=text).SerializeToString()
+
+
+servers: dict[str, MeshServer] = {}
+
+
+def run(command: dict) -> dict:
+    do, name = command["do"], command["name"]
+    if do == "start":
+        server = servers.setdefault(name, MeshServer(name))
+        return {"address": server.start(command.get("address", ""), command.get("tls"))}
+    server = servers[name]
+    if do == "stop":
+        server.stop(command.get("grace", 0))
+    elif do == "behave":
+        server.code = command.get("code", server.code)
+        server.delay = command.get("delay", server.delay)
+    elif do == "stats":
+        return {"started": server.started, "ended": server.ended}
+    else:
+        raise ValueError(do)
+    return {}
+
+
+def answer(command: dict, reply) -> None:
+    try:
+        reply(**run(command))
+    except Exception as error:
+        reply(error=repr(error))
+
+
+if __name__ == "__main__":
+    launcher.take_commands(answer)
+    launcher.announce(pid=os.getpid())
+    threading.Event().wait()
