@@ -300,7 +300,7 @@ class Plane(ads_pb2_grpc.AggregatedDiscoveryServiceServicer, lrs_pb2_grpc.LoadRe
         with self.lock:
             return not self.unanswered and time.monotonic() - self.last_change > seconds
 
-    def wait_for_quiet(self, seconds: float = 0.08, limit: float = 5) -> bool:
+    def wait_for_quiet(self, seconds: float = 0.08, limit: float = 2) -> bool:
         end = time.monotonic() + limit
         while time.monotonic() < end:
             if self.is_quiet(seconds):

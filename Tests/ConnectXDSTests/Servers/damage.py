@@ -155,9 +155,9 @@ CLUSTER = {
     "strict dns": lambda r: r.update(type="STRICT_DNS"),
     "maglev": lambda r: (r.pop("load_balancing_policy", None), r.update(lb_policy="MAGLEV")),
     "random": lambda r: (r.pop("load_balancing_policy", None), r.update(lb_policy="RANDOM")),
-    "least request by enum": lambda r: (
+    "provided policy": lambda r: (
         r.pop("load_balancing_policy", None),
-        r.update(lb_policy="LEAST_REQUEST"),
+        r.update(lb_policy="CLUSTER_PROVIDED"),
     ),
     "unknown policies alone": lambda r: replace_policies(
         r, {"typed_extension_config": typed("x", "config.route.v3.RouteConfiguration")}
@@ -181,9 +181,6 @@ CLUSTER = {
     ),
     "no policy within localities": lambda r: replace_policies(
         r, balanced("wrr_locality.v3.WrrLocality")
-    ),
-    "choices of one": lambda r: replace_policies(
-        r, balanced("least_request.v3.LeastRequest", choice_count=1)
     ),
     "percentage over 100": lambda r: r.update(outlier_detection={"max_ejection_percent": 101}),
     "enforcement over 100": lambda r: r.update(outlier_detection={"enforcing_success_rate": 101}),

@@ -7,6 +7,9 @@ Announces the process id `pid`. Commands have `do`, and `name`, the name of a se
 - `stop` with `grace` in seconds: GOAWAY, then the end once no call is left, or the time is over.
 - `behave` with some of `code` (calls fail with it; 0 for none) and `delay` in seconds.
 - `stats`: `started` and `ended` calls.
+- `certificates` with `folder`, `client` (a name) and `renewal`: writes certificates of a new authority, for servers and clients; as a
+  renewal, only a new certificate for the client, of the same authority. Answered with paths: `roots`, `server`, `serverKey`, `client`,
+  `clientKey`. Servers are named `server.mesh.example`.
 
 Each server answers every unary call, whatever the path, with a `google.protobuf.StringValue`: a JSON object with the `server`,
 the `path`, the `metadata` of the call, and the `identity` (names in the client's certificate). Metadata of the call can ask for
@@ -22,6 +25,7 @@ import threading
 import time
 
 import grpc
+import trustme
 from google.protobuf import wrappers_pb2
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../EndToEndTests/Servers"))
@@ -105,6 +109,31 @@ class MeshServer(grpc.GenericRpcHandler):
 
 
 servers: dict[str, MeshServer] = {}
+authorities: dict[str, trustme.CA] = {}
+
+
+def write(folder: str, name: str, *texts: bytes) -> str:
+    """Writes a file at once, as those do who renew certificates."""
+    path = os.path.join(folder, name)
+    with open(path + ".new", "wb") as file:
+        file.write(b"".join(texts))
+    os.rename(path + ".new", path)
+    return path
+
+
+def certificates(folder: str, client: str, is_renewal: bool) -> dict:
+    if not is_renewal:
+        authority = authorities[folder] = trustme.CA()
+        write(folder, "roots.pem", authority.cert_pem.bytes())
+        server = authority.issue_cert("server.mesh.example")
+        write(folder, "server.pem", *(pem.bytes() for pem in server.cert_chain_pems))
+        write(folder, "server.key", server.private_key_pem.bytes())
+    issued = authorities[folder].issue_cert(client)
+    write(folder, "client.key", issued.private_key_pem.bytes())
+    write(folder, "client.pem", *(pem.bytes() for pem in issued.cert_chain_pems))
+    files = {"roots": "roots.pem", "server": "server.pem", "serverKey": "server.key"}
+    files |= {"client": "client.pem", "clientKey": "client.key"}
+    return {key: os.path.join(folder, file) for key, file in files.items()}
 
 
 def run(command: dict) -> dict:
@@ -112,6 +141,8 @@ def run(command: dict) -> dict:
     if do == "start":
         server = servers.setdefault(name, MeshServer(name))
         return {"address": server.start(command.get("address", ""), command.get("tls"))}
+    if do == "certificates":
+        return certificates(command["folder"], command["client"], command["renewal"])
     server = servers[name]
     if do == "stop":
         server.stop(command.get("grace", 0))

@@ -80,7 +80,6 @@ def aggregate(name: str, clusters: list[str], **more) -> dict:
     typed = {"@type": ENVOY + "extensions.clusters.aggregate.v3.ClusterConfig", "clusters": clusters}
     return {
         "name": name,
-        "lb_policy": "CLUSTER_PROVIDED",
         "cluster_type": {"name": "envoy.clusters.aggregate", "typed_config": typed},
     } | more
 

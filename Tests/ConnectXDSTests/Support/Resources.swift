@@ -1,0 +1,91 @@
+/// Resources for control planes, as protobuf's JSON.
+enum Resources {
+  static let ads: JSON = ["ads": [:], "resource_api_version": "V3"]
+  private static let envoy = "type.googleapis.com/envoy."
+
+  static let router: JSON = [
+    "name": "router", "typed_config": ["@type": "\(envoy)extensions.filters.http.router.v3.Router"],
+  ]
+
+  /// A listener whose routes have a resource.
+  static func listener(_ name: String, routes: String) -> JSON {
+    [
+      "name": .string(name),
+      "api_listener": [
+        "api_listener": [
+          "@type": "\(envoy)extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
+          "rds": ["config_source": ads, "route_config_name": .string(routes)],
+          "http_filters": [router],
+        ]
+      ],
+    ]
+  }
+
+  static func routes(_ name: String, _ routes: [JSON]) -> JSON {
+    ["name": .string(name), "virtual_hosts": [["name": "all", "domains": ["*"], "routes": .array(routes)]]]
+  }
+
+  static func route(_ match: JSON = ["prefix": ""], to cluster: String) -> JSON {
+    ["match": match, "route": ["cluster": .string(cluster)]]
+  }
+
+  static func route(_ match: JSON = ["prefix": ""], to shares: [(String, Int)]) -> JSON {
+    let clusters = shares.map { name, weight -> JSON in
+      ["name": .string(name), "weight": .number(Double(weight))]
+    }
+    return ["match": match, "route": ["weighted_clusters": ["clusters": .array(clusters)]]]
+  }
+
+  static func cluster(_ name: String, _ more: JSON = [:]) -> JSON {
+    let cluster: JSON = ["name": .string(name), "type": "EDS", "eds_cluster_config": ["eds_config": ads]]
+    return cluster.merging(more)
+  }
+
+  /// TLS with the bootstrap's provider `certificates`, for roots and for the client's identity.
+  static func mutualTLS(names: [JSON]) -> JSON {
+    [
+      "transport_socket": [
+        "name": "envoy.transport_sockets.tls",
+        "typed_config": [
+          "@type": "\(envoy)extensions.transport_sockets.tls.v3.UpstreamTlsContext",
+          "common_tls_context": [
+            "tls_certificate_provider_instance": ["instance_name": "certificates"],
+            "validation_context": [
+              "ca_certificate_provider_instance": ["instance_name": "certificates"],
+              "match_subject_alt_names": .array(names),
+            ],
+          ],
+        ],
+      ]
+    ]
+  }
+
+  static func endpoints(_ cluster: String, _ localities: [JSON]) -> JSON {
+    ["cluster_name": .string(cluster), "endpoints": .array(localities)]
+  }
+
+  static func locality(
+    _ zone: String,
+    _ addresses: [String],
+    weight: Int = 1,
+    priority: Int = 0,
+    health: String = "UNKNOWN"
+  ) -> JSON {
+    let endpoints = addresses.map { address -> JSON in
+      let colon = address.lastIndex(of: ":") ?? address.endIndex
+      let port = Double(address[colon...].dropFirst()) ?? 0
+      return [
+        "health_status": .string(health),
+        "endpoint": [
+          "address": [
+            "socket_address": ["address": .string(String(address[..<colon])), "port_value": .number(port)]
+          ]
+        ],
+      ]
+    }
+    return [
+      "locality": ["region": "r", "zone": .string(zone)], "lb_endpoints": .array(endpoints),
+      "load_balancing_weight": .number(Double(weight)), "priority": .number(Double(priority)),
+    ]
+  }
+}
