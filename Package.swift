@@ -521,6 +521,7 @@ let package = Package(
       dependencies: [
         "Connect",
         "ConnectChannels",
+        "ConnectInterceptors",
         "ConnectNIO",
         "ConnectTesting",
         "ConnectXDS",

@@ -214,7 +214,7 @@ class Scenario:
                 "retry_back_off": {"base_interval": "0.01s", "max_interval": "0.02s"},
             }
         if self.feature("duration", 0.1):
-            action["max_stream_duration"] = {"max_stream_duration": self.random.choice(["0s", "1s", "30s"])}
+            action["max_stream_duration"] = {"max_stream_duration": self.random.choice(["0s", "20s", "30s"])}
         if self.hashes:
             action["hash_policy"] = [{"header": {"header_name": "env"}}]
         return action
@@ -285,7 +285,7 @@ class Scenario:
         more = {}
         if self.feature("duration of the listener", 0.1):
             more["common_http_protocol_options"] = {
-                "max_stream_duration": self.random.choice(["0s", "1s", "20s"])
+                "max_stream_duration": self.random.choice(["0s", "30s", "20s"])
             }
         is_inline = self.feature("inline", 0.3)
         listener = make.listener(self.name, configuration if is_inline else configuration["name"], filters, **more)
@@ -343,7 +343,7 @@ class Scenario:
                 [["x-fail-attempts", "2"], ["x-code", "14"]],
                 [["x-fail-attempts", "4"], ["x-code", "14"]],
                 [["x-fail-attempts", "1"], ["x-code", "13"]],
-                [["x-delay", "1300"]],
+                [["x-delay", "30"]],
                 [["x-envoy-fault-abort-grpc-request", "9"]],
                 [["x-code", "5"]],
             ]

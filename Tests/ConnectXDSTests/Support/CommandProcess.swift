@@ -16,7 +16,8 @@ struct TestFailure: Error, CustomStringConvertible {
 /// The process ends when its standard input is closed: by ``stop()``, or because this process has ended.
 final class CommandProcess: Sendable {
   /// This package.
-  static let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..").standardized
+  static let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..")
+    .standardized
 
   private let process: Process
   private let input: Pipe

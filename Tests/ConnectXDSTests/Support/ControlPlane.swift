@@ -80,7 +80,10 @@ struct ControlPlane: Sendable {
   }
 
   func remove(_ kind: Kind, _ names: String...) async throws {
-    try await self.run("remove", ["type": .string(kind.rawValue), "names": .array(names.map { .string($0) })])
+    try await self.run(
+      "remove",
+      ["type": .string(kind.rawValue), "names": .array(names.map { .string($0) })]
+    )
   }
 
   /// Sends one response on each stream, whatever is asked for.

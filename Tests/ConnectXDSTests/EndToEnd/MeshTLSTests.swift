@@ -1,0 +1,83 @@
+internal import Connect
+internal import ConnectXDS
+internal import XCTest
+
+/// TLS of clusters as the control plane says (gRFC A29), and TLS to the control plane (gRFC A65).
+final class MeshTLSTests: XCTestCase {
+  private static func bootstrap(_ address: String, _ files: MeshServers.Certificates) -> XDSBootstrap {
+    var bootstrap = Mesh.bootstrap(address)
+    bootstrap.certificateProviders["certificates"] = XDSBootstrap.CertificateProvider(
+      identity: .init(certificates: files.client, key: files.clientKey),
+      roots: files.roots,
+      refreshInterval: .milliseconds(50)
+    )
+    return bootstrap
+  }
+
+  /// One server that demands certificates, behind a cluster with these rules for its names.
+  private func serve(_ mesh: Mesh, _ files: MeshServers.Certificates, _ names: [JSON]) async throws {
+    let address = try await mesh.servers.start("secure", "127.0.1.9:0", tls: files.tls)
+    let locality = Resources.locality("a", [address])
+    try await mesh.plane.put(.endpoints, Resources.endpoints("secure", [locality]))
+    try await mesh.plane.put(.cluster, Resources.cluster("secure", Resources.mutualTLS(names: names)))
+    try await mesh.serve([Resources.route(to: "secure")])
+  }
+
+  /// The client's certificate is renewed; a connection that is made later has the new one, without a new client.
+  func testRotatedFiles() async throws {
+    try await withFolder { folder in
+      try await Mesh.run { mesh in
+        let files = try await mesh.servers.certificates(in: folder, client: "first.example")
+        try await self.serve(mesh, files, [["exact": "server.mesh.example"]])
+        try await MeshClient.run(Self.bootstrap(mesh.address, files), target: Mesh.target) { client in
+          let first = await client.call()
+          XCTAssertEqual(first.code, .ok, "\(String(reflecting: first.error))")
+          XCTAssertTrue(first.identity.contains("first.example"), "\(first.identity)")
+          _ = try await mesh.servers.certificates(in: folder, client: "second.example", isRenewal: true)
+          try await eventually("a connection has the new certificate") {
+            try await mesh.servers.stop("secure")
+            try await mesh.servers.start("secure")
+            return await client.call().identity.contains("second.example")
+          }
+        }
+      }
+    }
+  }
+
+  func testNameThatIsNotAccepted() async throws {
+    try await withFolder { folder in
+      try await Mesh.run { mesh in
+        let files = try await mesh.servers.certificates(in: folder, client: "client.example")
+        try await self.serve(mesh, files, [["exact": "other.example"], ["prefix": "mesh."]])
+        try await MeshClient.run(Self.bootstrap(mesh.address, files), target: Mesh.target) { client in
+          let answer = await client.call()
+          XCTAssertEqual(answer.code, .unavailable, "\(answer)")
+          XCTAssertEqual(answer.error?.message?.contains("server.mesh.example"), true, "\(answer)")
+          // The control plane accepts the name: the same client connects.
+          try await mesh.plane.put(
+            .cluster,
+            Resources.cluster("secure", Resources.mutualTLS(names: [["suffix": ".mesh.example"]]))
+          )
+          try await client.waitForServers(["secure"], inRowsOf: 1)
+        }
+      }
+    }
+  }
+
+  /// A server whose certificate is of another authority.
+  func testUnknownAuthority() async throws {
+    try await withFolder { folder in
+      try await withFolder { other in
+        try await Mesh.run { mesh in
+          let files = try await mesh.servers.certificates(in: folder, client: "client.example")
+          let others = try await mesh.servers.certificates(in: other, client: "client.example")
+          try await self.serve(mesh, others, [])
+          try await MeshClient.run(Self.bootstrap(mesh.address, files), target: Mesh.target) { client in
+            let answer = await client.call()
+            XCTAssertEqual(answer.code, .unavailable, "\(answer)")
+          }
+        }
+      }
+    }
+  }
+}
