@@ -209,7 +209,7 @@ extension MeshScenario {
         response.resources = [
           .with {
             $0.typeURL = MeshType.endpoints.url
-            $0.value = .init([0xff, 0xff, 0xff, 0xff, 1])
+            $0.value = MeshMessages.any(Text("nonsense")).value
           }
         ]
       case 3:
