@@ -120,6 +120,9 @@ public final class XDSClient: Sendable {
     }
   }
 
+  /// The same. To be called on the client's executor.
+  var currentSnapshot: XDSSnapshot { self.core.value.snapshot }
+
   /// The server that a resource in use came from, for reports about it. To be called on the client's executor.
   func server(of type: ResourceType, _ name: String) -> XDSBootstrap.Server? {
     self.core.value.server(of: type, name)
