@@ -138,7 +138,6 @@ enum MeshMessages {
         $0.clusterType.typedConfig = self.any(
           Envoy_Extensions_Clusters_Aggregate_V3_ClusterConfig.with { $0.clusters = parts }
         )
-        $0.lbPolicy = .clusterProvided
       }
     )
   }

@@ -62,6 +62,8 @@ extension MeshScenario {
     )
     let controlClient = cluster.httpClient()
     let xds = XDSClient(bootstrap: bootstrap, on: cluster.callExecutor, seed: self.seed) { _ in controlClient }
+    // When all calls are over: its stream would be left.
+    cluster.at(self.duration + .seconds(30)) { xds.shutDown() }
     var problems: [String] = []
     let report: SimulationReport
     do {
@@ -80,7 +82,6 @@ extension MeshScenario {
     } catch {
       return Finding(report: await cluster.run(for: .zero, load: .open(perSecond: 1)) { _ in }, problems: ["\(error)"], checks: [])
     }
-    xds.shutDown()
     problems += report.violations + ledger.problems + plane.problems
     let broken = self.steps.flatMap(\.changes).filter { if case .brokenEndpoints = $0 { true } else { false } }
     var checks: [String] = []
