@@ -56,7 +56,7 @@ struct RouteForward: Sendable, Hashable {
   /// A replacement of all that a regular expression matches.
   struct HashRewrite: Sendable, Hashable {
     var pattern: String
-    /// May name groups of the pattern: `\\1`.
+    /// May name groups of the pattern: `\1`.
     var substitution: String
   }
 }
