@@ -223,7 +223,9 @@ extension Target {
     }
     let isControl = { (byte: UInt8) in byte <= 0x20 || byte == 0x7f }
     guard !name.isEmpty, !(authority + name).utf8.contains(where: isControl) else {
-      throw HostProblem(text: "write xds:///NAME, or xds://AUTHORITY/NAME, with the name of a service and without spaces")
+      throw HostProblem(
+        text: "write xds:///NAME, or xds://AUTHORITY/NAME, with the name of a service and without spaces"
+      )
     }
     return .xds(authority: authority.isEmpty ? nil : String(authority), name: String(name))
   }

@@ -94,7 +94,8 @@ struct DependencyGraph {
       return .failure(
         ConnectError(
           code: .unavailable,
-          message: "\(source) has no virtual host for \"\(self.host)\"; add the domain to one on the control plane"
+          message:
+            "\(source) has no virtual host for \"\(self.host)\"; add the domain to one on the control plane"
         )
       )
     }
@@ -165,7 +166,9 @@ private struct DependencyWalk {
       }
       guard hasAll else { return nil }
       if expansion.leaves.isEmpty {
-        return .problem(expansion.problem ?? "the aggregate cluster \"\(name)\" leads to no cluster with endpoints")
+        return .problem(
+          expansion.problem ?? "the aggregate cluster \"\(name)\" leads to no cluster with endpoints"
+        )
       }
       return .aggregate(expansion.leaves)
     }

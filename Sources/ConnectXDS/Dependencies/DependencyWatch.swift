@@ -117,7 +117,11 @@ final class DependencyWatch: @unchecked Sendable {
     }
   }
 
-  private func found(_ answer: Result<ResolverUpdate, ConnectError>, _ host: String, for dependency: Dependency) {
+  private func found(
+    _ answer: Result<ResolverUpdate, ConnectError>,
+    _ host: String,
+    for dependency: Dependency
+  ) {
     switch answer {
     case .success(let update):
       let locality = EndpointsResource.Locality(name: XDSLocality(), weight: 1, endpoints: update.endpoints)

@@ -35,7 +35,9 @@ private struct DomainRank: Comparable {
       self.kind = .any
     } else if domain.first == star {
       // The star stands for one byte at least.
-      guard host.count >= domain.count, host.suffix(domain.count - 1) == domain.dropFirst() else { return nil }
+      guard host.count >= domain.count, host.suffix(domain.count - 1) == domain.dropFirst() else {
+        return nil
+      }
       self.kind = .suffix
     } else if domain.last == star {
       guard host.count >= domain.count, host.prefix(domain.count - 1) == domain.dropLast() else { return nil }

@@ -38,7 +38,8 @@ final class LoadReporters: @unchecked Sendable {
     let table = StatisticsTable()
     let seed = self.random.next()
     let open = self.open
-    let reporter = LoadReporter(table, self.node, on: self.executor, random: SeededRandom(seed: seed)) { handle in
+    let reporter = LoadReporter(table, self.node, on: self.executor, random: SeededRandom(seed: seed)) {
+      handle in
       open(server, handle)
     }
     self.reporters[server] = (table, reporter)

@@ -40,7 +40,9 @@ struct RoutingBuilder {
     return Routing(routes: configuration.routes, clusters: clusters)
   }
 
-  private static func aggregate(_ leaves: [XDSConfiguration.Leaf], _ products: [LeafBuilder.Product]) -> Cluster {
+  private static func aggregate(_ leaves: [XDSConfiguration.Leaf], _ products: [LeafBuilder.Product])
+    -> Cluster
+  {
     var endpoints: [Endpoint] = []
     var children: [BalancingPolicy.Child] = []
     for (leaf, product) in zip(leaves, products) {
@@ -91,7 +93,8 @@ extension XDSConfiguration {
       case .inappropriate:
         Route(
           route.match,
-          refusing: "the control plane's route has an action that clients do not support; route the call to a cluster"
+          refusing:
+            "the control plane's route has an action that clients do not support; route the call to a cluster"
         )
       case .forward(let forward):
         Route(

@@ -27,7 +27,8 @@ extension XDSClient {
     guard case .xds(let authority, let name) = parsed else {
       throw ConnectError(
         code: .invalidArgument,
-        message: "the target \(target) needs no control plane; write xds:///NAME, or use Target(\"\(target)\").resolver"
+        message:
+          "the target \(target) needs no control plane; write xds:///NAME, or use Target(\"\(target)\").resolver"
       )
     }
     let listener = try ListenerName(authority: authority, name: name, self.bootstrap)
@@ -39,7 +40,9 @@ extension XDSClient {
     let here = WeakClient(self)
     return self.companions.companion {
       let executor = self.executor
-      let reporters = LoadReporters(self.bootstrap.node.message, on: executor, random: .system()) { server, handle in
+      let reporters = LoadReporters(self.bootstrap.node.message, on: executor, random: .system()) {
+        server,
+        handle in
         guard let client = try? here.client?.protocolClient(for: server) else {
           return EndedLoadReportCall(on: executor, handle)
         }

@@ -57,9 +57,13 @@ extension XDSBootstrap.Server {
     var configuration = NIOHTTPClient.Configuration(version: .http2Only)
     // A stream may be silent for hours. The interval is that of gRPC for control planes.
     configuration.http2.keepalive = .init(interval: .seconds(300))
-    guard case .tls(let roots, let identity, let refreshInterval) = self.credentials else { return configuration }
+    guard case .tls(let roots, let identity, let refreshInterval) = self.credentials else {
+      return configuration
+    }
     if let roots { configuration.tls.trustRoots = .pemFile(roots) }
-    configuration.tls.clientCertificate = identity.map { .pemFiles(chain: $0.certificates, privateKey: $0.key) }
+    configuration.tls.clientCertificate = identity.map {
+      .pemFiles(chain: $0.certificates, privateKey: $0.key)
+    }
     configuration.tls.fileCheckInterval = refreshInterval
     return configuration
   }

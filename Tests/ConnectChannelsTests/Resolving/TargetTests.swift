@@ -77,7 +77,8 @@ final class TargetTests: XCTestCase {
       ("vsock:3:", "vsock:CID:PORT"), ("vsock:3:x", "vsock:CID:PORT"), ("vsock:-1:5", "vsock:CID:PORT"),
       ("vsock:3:5:6", "vsock:CID:PORT"), ("vsock:3:4294967295", "0 to 4294967294"),
       ("vsock:99999999999999999999:1", "0 to 4294967294"),
-      ("xds:", "write xds:///NAME"), ("xds:///", "write xds:///NAME"), ("xds://authority", "xds://AUTHORITY/NAME"),
+      ("xds:", "write xds:///NAME"), ("xds:///", "write xds:///NAME"),
+      ("xds://authority", "xds://AUTHORITY/NAME"),
       ("xds:///a b", "without spaces"), ("https://bücher.example", "Punycode"),
     ]
     for (text, advice) in cases {

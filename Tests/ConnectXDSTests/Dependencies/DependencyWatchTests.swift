@@ -44,7 +44,8 @@ final class DependencyWatchTests: XCTestCase {
             switch cluster {
             case .problem(let problem): "\(name)!\(problem)"
             case .leaf(let leaf): "\(name)=\(leaf.text)"
-            case .aggregate(let leaves): "\(name)=[\(leaves.map { "\($0.name)=\($0.text)" }.joined(separator: " "))]"
+            case .aggregate(let leaves):
+              "\(name)=[\(leaves.map { "\($0.name)=\($0.text)" }.joined(separator: " "))]"
             }
           }
           .joined(separator: ", ")
@@ -188,7 +189,10 @@ final class DependencyWatchTests: XCTestCase {
   func testLogicalDNS() {
     self.start()
     self.resources.set("listener", .listener(.inline(.to("a"))))
-    let cluster = ClusterResource(kind: .logicalDNS(host: "db.test", port: 80), policy: .byLocality(.pickFirst))
+    let cluster = ClusterResource(
+      kind: .logicalDNS(host: "db.test", port: 80),
+      policy: .byLocality(.pickFirst)
+    )
     self.resources.set("a", .cluster(cluster))
     XCTAssertEqual(self.last, "nothing")
     self.names.fail(ConnectError(code: .unavailable, message: "no servers"))

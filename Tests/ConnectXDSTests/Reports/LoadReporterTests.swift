@@ -39,7 +39,8 @@ final class LoadReporterTests: XCTestCase {
     var node = Envoy_Config_Core_V3_Node()
     node.id = "me"
     let server = self.server
-    self.reporter = LoadReporter(self.table, node, on: self.executor, random: SeededRandom(seed: 1)) { handle in
+    self.reporter = LoadReporter(self.table, node, on: self.executor, random: SeededRandom(seed: 1)) {
+      handle in
       let stream = Stream(handle)
       server.streams.append(stream)
       return stream
@@ -63,7 +64,9 @@ final class LoadReporterTests: XCTestCase {
     }
   }
 
-  private var reports: [Request] { self.executor.sync { Array((self.server.streams.last?.requests ?? []).dropFirst()) } }
+  private var reports: [Request] {
+    self.executor.sync { Array((self.server.streams.last?.requests ?? []).dropFirst()) }
+  }
 
   func testAStreamAsLongAsClustersAreReported() {
     XCTAssertEqual(self.server.streams.count, 0)

@@ -9,7 +9,9 @@ final class ListenerNameTests: XCTestCase {
       servers: [],
       authorities: [
         "a.test": .init(),
-        "b.test": .init(clientListenerTemplate: "xdstp://b.test/envoy.config.listener.v3.Listener/client/%s?x=1"),
+        "b.test": .init(
+          clientListenerTemplate: "xdstp://b.test/envoy.config.listener.v3.Listener/client/%s?x=1"
+        ),
       ],
       defaultClientListenerTemplate: template
     )

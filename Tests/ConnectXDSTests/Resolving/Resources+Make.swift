@@ -11,7 +11,9 @@ extension ListenerResource {
     )
   }
 
-  static func named(_ name: String) -> ListenerResource { ListenerResource(routes: .named(name), filters: []) }
+  static func named(_ name: String) -> ListenerResource {
+    ListenerResource(routes: .named(name), filters: [])
+  }
 }
 
 extension RouteConfigurationResource {

@@ -40,7 +40,10 @@ final class RoutingBuilderTests: XCTestCase {
   // MARK: - Clusters
 
   func testATreeOfPrioritiesAndLocalities() throws {
-    var leaf = self.leaf("a", .priorities([[("x", ["10.0.0.1:1"]), ("y", ["10.0.0.2:1"])], [("z", ["10.0.0.3:1"])]]))
+    var leaf = self.leaf(
+      "a",
+      .priorities([[("x", ["10.0.0.1:1"]), ("y", ["10.0.0.2:1"])], [("z", ["10.0.0.3:1"])]])
+    )
     leaf.endpoints?.priorities[0][1].weight = 3
     leaf.endpoints?.drops = [.init(category: "load", perMillion: 5)]
     leaf.resource.maximumCalls = 7
@@ -82,7 +85,9 @@ final class RoutingBuilderTests: XCTestCase {
   }
 
   func testWeightsOverAllEndpoints() throws {
-    var resource = EndpointsResource.priorities([[("x", ["10.0.0.1:1", "10.0.0.2:1"]), ("y", ["10.0.0.3:1"])]])
+    var resource = EndpointsResource.priorities([
+      [("x", ["10.0.0.1:1", "10.0.0.2:1"]), ("y", ["10.0.0.3:1"])]
+    ])
     resource.priorities[0][0].weight = 10
     resource.priorities[0][0].endpoints[1].weight = 3
     resource.priorities[0][1].weight = 2
@@ -185,7 +190,8 @@ final class RoutingBuilderTests: XCTestCase {
 
   func testTimeouts() throws {
     let cases: [(listener: Duration?, route: Duration?, timeout: Duration?)] = [
-      (nil, nil, nil), (.seconds(1), nil, .seconds(1)), (.zero, nil, nil), (.seconds(1), .seconds(2), .seconds(2)),
+      (nil, nil, nil), (.seconds(1), nil, .seconds(1)), (.zero, nil, nil),
+      (.seconds(1), .seconds(2), .seconds(2)),
       (.seconds(1), .zero, nil),
     ]
     for (limit, own, timeout) in cases {
@@ -204,7 +210,8 @@ final class RoutingBuilderTests: XCTestCase {
     ]
     // The share's, the route's, the virtual host's, and what comes of it for the cluster and for the route.
     let cases: [(share: UInt32?, route: UInt32?, host: UInt32?, cluster: UInt32?, all: UInt32)] = [
-      (nil, nil, nil, nil, 1), (nil, nil, 2, nil, 2), (nil, 3, 2, nil, 3), (4, 3, 2, 4, 3), (4, nil, nil, 4, 1),
+      (nil, nil, nil, nil, 1), (nil, nil, 2, nil, 2), (nil, 3, 2, nil, 3), (4, 3, 2, 4, 3),
+      (4, nil, nil, 4, 1),
     ]
     for (share, route, host, cluster, all) in cases {
       let override = { (count: UInt32?) in count.map { ["f": FilterOverride.fault(fault($0))] } ?? [:] }

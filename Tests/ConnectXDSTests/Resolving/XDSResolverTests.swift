@@ -27,7 +27,9 @@ final class XDSResolverTests: XCTestCase {
     let reporters = LoadReporters(.init(), on: executor, random: SeededRandom(seed: 1)) { server, handle in
       reports.open(server, handle)
     }
-    return XDSTargets(environment, reporters: reporters) { _ in XDSBootstrap.Server(uri: "s", credentials: .insecure) }
+    return XDSTargets(environment, reporters: reporters) { _ in
+      XDSBootstrap.Server(uri: "s", credentials: .insecure)
+    }
   }
 
   private func resolve(_ name: String = "orders") throws -> Channel {
@@ -73,8 +75,11 @@ final class XDSResolverTests: XCTestCase {
   func testAWatchThatIsCancelledAtOnce() throws {
     let target = try ListenerName(authority: nil, name: "orders", XDSBootstrap(servers: []))
     self.resources.executor.sync {
-      XDSResolver(owner: nil, targets: self.targets, target: target).watch(self.origin, on: self.resources.executor) { _ in }
-        .cancel()
+      XDSResolver(owner: nil, targets: self.targets, target: target).watch(
+        self.origin,
+        on: self.resources.executor
+      ) { _ in }
+      .cancel()
     }
     self.resources.executor.runUntilIdle()
     XCTAssertEqual(self.resources.watched, [])

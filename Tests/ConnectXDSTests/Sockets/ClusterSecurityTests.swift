@@ -1,4 +1,5 @@
 import Connect
+import ConnectChannels
 import ConnectNIO
 import XCTest
 
@@ -49,12 +50,18 @@ final class ClusterSecurityTests: XCTestCase {
       (.exact("x.y.wild.example.com"), false, false), (.exact("wild.example.com"), false, false),
       (.exact(".wild.example.com"), false, false), (.exact("10.0.0.1"), false, true),
       (.prefix("spiffe://Prod/"), false, true), (.prefix("spiffe://prod/"), false, false),
-      (.prefix("spiffe://prod/"), true, true), (.suffix("/billing"), false, true), (.suffix("/bill"), false, false),
+      (.prefix("spiffe://prod/"), true, true), (.suffix("/billing"), false, true),
+      (.suffix("/bill"), false, false),
       (.contains("example"), false, true), (.contains("other"), false, false),
-      (.regex("spiffe://Prod/.*"), false, true), (.regex("spiffe"), false, false), (.regex("("), false, false),
+      (.regex("spiffe://Prod/.*"), false, true), (.regex("spiffe"), false, false),
+      (.regex("("), false, false),
     ]
     for (rule, ignoresCase, matches) in cases {
-      XCTAssertEqual(AcceptedName(.init(rule: rule, ignoresCase: ignoresCase)).matches(names), matches, "\(rule)")
+      XCTAssertEqual(
+        AcceptedName(.init(rule: rule, ignoresCase: ignoresCase)).matches(names),
+        matches,
+        "\(rule)"
+      )
     }
   }
 
@@ -108,13 +115,16 @@ final class ClusterSecurityTests: XCTestCase {
   }
 
   func testConfigurations() throws {
-    let client = XDSClient(bootstrap: XDSBootstrap(servers: [.init(uri: "127.0.0.1:1", credentials: .insecure)]))
+    let client = XDSClient(
+      bootstrap: XDSBootstrap(servers: [.init(uri: "127.0.0.1:1", credentials: .insecure)])
+    )
     var configuration = NIOHTTPClient.Configuration()
     try configuration.resolve(through: client, target: "xds:///orders")
     XCTAssertEqual(configuration.channel.resolver?.mayBringServiceConfig, true)
     XCTAssertNotNil(configuration.clusterSecurity)
     for (target, advice) in [
-      ("dns:orders", "write xds:///NAME"), ("xds://nobody/orders", "no authority \"nobody\""), ("xds:", "xds:///NAME"),
+      ("dns:orders", "write xds:///NAME"), ("xds://nobody/orders", "no authority \"nobody\""),
+      ("xds:", "xds:///NAME"),
     ] {
       XCTAssertThrowsError(try configuration.resolve(through: client, target: target)) { error in
         XCTAssertEqual((error as? ConnectError)?.code, .invalidArgument)
