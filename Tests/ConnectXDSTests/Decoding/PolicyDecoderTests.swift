@@ -1,4 +1,5 @@
 internal import ConnectChannels
+internal import SwiftProtobuf
 internal import XCTest
 
 @testable internal import ConnectXDS
@@ -132,16 +133,41 @@ final class PolicyDecoderTests: XCTestCase {
     )
   }
 
-  func testDepth() throws {
-    func nested(_ depth: Int) -> String {
-      depth == 0 ? self.list(self.roundRobin) : self.list(self.byLocality(nested(depth - 1)))
+  /// `wrr_locality` around itself. It is serialized level by level: the library takes a time that doubles with each level.
+  private func nested(_ depth: Int) throws -> Google_Protobuf_Any {
+    var config = Google_Protobuf_Any()
+    config.typeURL = "type.googleapis.com/\(self.prefix).round_robin.v3.RoundRobin"
+    for _ in 0..<depth {
+      let locality = Envoy_Extensions_LoadBalancingPolicies_WrrLocality_V3_WrrLocality.with {
+        $0.endpointPickingPolicy.policies = [.with { $0.typedExtensionConfig.typedConfig = config }]
+      }
+      config = try ResourceText.onWire(Google_Protobuf_Any(message: locality))
     }
-    XCTAssertEqual(try self.policy(list: nested(15)), .byLocality(.roundRobin))
+    let cluster = Envoy_Config_Cluster_V3_Cluster.with {
+      $0.type = .eds
+      $0.edsClusterConfig.edsConfig.ads = Envoy_Config_Core_V3_AggregatedConfigSource()
+      $0.loadBalancingPolicy.policies = [.with { $0.typedExtensionConfig.typedConfig = config }]
+    }
+    return try ResourceText.onWire(Google_Protobuf_Any(message: cluster))
+  }
+
+  func testDepth() throws {
+    let deepest = ResourceText.decoder.decode(try self.nested(15), as: .cluster)
+    guard case .cluster(let cluster) = try deepest.resource.get() else { return XCTFail("no cluster") }
+    XCTAssertEqual(cluster.policy, .byLocality(.roundRobin))
     let path = self.path("wrr_locality.v3.WrrLocality") + ".endpoint_picking_policy"
-    try self.check(
-      list: nested(16),
-      [String(repeating: path, count: 16) + ": exceeded max recursion depth of 16"]
-    )
+    for depth in [16, 17, 40] {
+      let decoded = ResourceText.decoder.decode(try self.nested(depth), as: .cluster)
+      XCTAssertThrowsError(try decoded.resource.get()) { error in
+        XCTAssertEqual(
+          (error as? ResourceProblem)?.problems,
+          [
+            "load_balancing_policy" + String(repeating: path, count: 16)
+              + ": exceeded max recursion depth of 16"
+          ]
+        )
+      }
+    }
   }
 
   func testBytesThatAreNoMessage() throws {

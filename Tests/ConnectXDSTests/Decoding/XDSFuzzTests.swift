@@ -14,9 +14,10 @@ final class XDSFuzzTests: XCTestCase {
 
   private func damage(_ bytes: inout [UInt8], _ other: [UInt8], _ random: inout SeededGenerator) {
     guard let index = bytes.indices.randomElement(using: &random) else { return }
-    switch Int.random(in: 0..<8, using: &random) {
-    case 0: bytes[index] = UInt8.random(in: 0...255, using: &random)
-    case 1, 2: bytes[index] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+    // Most keep the lengths of messages right: others seldom get beyond the parser.
+    switch Int.random(in: -8..<8, using: &random) {
+    case ..<0: bytes[index] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+    case 0...2: bytes[index] = UInt8.random(in: 0...255, using: &random)
     case 3: bytes.removeSubrange(index...)
     case 4: bytes.remove(at: index)
     case 5: bytes.insert([0, 1, 0x7f, 0x80, 0xff, 0x0a, 0x12].randomElement(using: &random) ?? 0, at: index)
@@ -41,7 +42,7 @@ final class XDSFuzzTests: XCTestCase {
         let other = resources.randomElement(using: &random)
       else { return }
       var bytes = resource.bytes
-      for _ in 0..<Int.random(in: 1...4, using: &random) { self.damage(&bytes, other.bytes, &random) }
+      for _ in 0..<Int.random(in: 1...3, using: &random) { self.damage(&bytes, other.bytes, &random) }
       let message = Google_Protobuf_Any.with {
         $0.typeURL = resource.type.url
         $0.value.append(contentsOf: bytes)
@@ -53,7 +54,7 @@ final class XDSFuzzTests: XCTestCase {
         XCTAssertFalse(problem.problems.isEmpty)
       }
     }
-    XCTAssertGreaterThan(acceptedCount, Self.rounds / 20)
+    XCTAssertGreaterThan(acceptedCount, Self.rounds / 50)
     XCTAssertGreaterThan(refusedCount, Self.rounds / 20)
   }
 
