@@ -32,7 +32,8 @@ struct BootstrapReader {
   // MARK: - Parts
 
   private mutating func servers(_ node: JSONNode?) -> [XDSBootstrap.Server] {
-    guard let node, let elements = self.attempt({ () throws(ServiceConfigError) in try node.elements() }) else {
+    guard let node, let elements = self.attempt({ () throws(ServiceConfigError) in try node.elements() })
+    else {
       return []
     }
     if elements.isEmpty { self.add("has no server; name at least one control plane", at: node) }
@@ -43,7 +44,9 @@ struct BootstrapReader {
     let uri = self.required("server_uri", of: node).flatMap { node in
       self.attempt { () throws(ServiceConfigError) in try node.string() }
     }
-    if let uri, uri.isEmpty { self.add("\"server_uri\" is empty; write the control plane's host and port", at: node) }
+    if let uri, uri.isEmpty {
+      self.add("\"server_uri\" is empty; write the control plane's host and port", at: node)
+    }
     let credentials = self.credentials(self.required("channel_creds", of: node))
     let features = self.elements("server_features", of: node).compactMap { feature in
       // Unknown features are ignored, whatever their type.

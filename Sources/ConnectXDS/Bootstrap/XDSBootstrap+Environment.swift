@@ -39,10 +39,16 @@ extension XDSBootstrap {
     if let path = variables[self.fileVariable], !path.isEmpty {
       let source = "the file \(path), which \(self.fileVariable) names"
       guard let data = FileManager.default.contents(atPath: path) else {
-        throw XDSBootstrapError(source: source, problems: [.init(path: "", problem: "the file cannot be read")])
+        throw XDSBootstrapError(
+          source: source,
+          problems: [.init(path: "", problem: "the file cannot be read")]
+        )
       }
       guard let text = String(validating: data, as: UTF8.self) else {
-        throw XDSBootstrapError(source: source, problems: [.init(path: "", problem: "the file is no UTF-8 text")])
+        throw XDSBootstrapError(
+          source: source,
+          problems: [.init(path: "", problem: "the file is no UTF-8 text")]
+        )
       }
       return try XDSBootstrap(parsing: text, source: source)
     }
@@ -54,7 +60,8 @@ extension XDSBootstrap {
       problems: [
         .init(
           path: "",
-          problem: "set \(self.fileVariable) to the path of a bootstrap file, or \(self.textVariable) to its text"
+          problem:
+            "set \(self.fileVariable) to the path of a bootstrap file, or \(self.textVariable) to its text"
         )
       ]
     )

@@ -36,7 +36,8 @@ struct CallTransport: DiscoveryTransport {
       case .complete(let code, let error, _):
         onEvent(
           .ended(
-            error ?? ConnectError(code: .unavailable, message: "the server has ended the ADS stream (\(code))")
+            error
+              ?? ConnectError(code: .unavailable, message: "the server has ended the ADS stream (\(code))")
           )
         )
       }
@@ -117,7 +118,8 @@ extension XDSBootstrap.Server {
       guard let origin, !rest.contains("/"), !rest.isEmpty else {
         throw ConnectError(
           code: .invalidArgument,
-          message: "the control plane's \"server_uri\" \(self.uri) names no server; write HOST:PORT, or dns:///HOST:PORT"
+          message:
+            "the control plane's \"server_uri\" \(self.uri) names no server; write HOST:PORT, or dns:///HOST:PORT"
         )
       }
       // An origin of http has port 80 without one in the text.

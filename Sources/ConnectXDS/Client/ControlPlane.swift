@@ -6,9 +6,6 @@ internal import Logging
 ///
 /// It has a stream as long as resources are asked for.
 final class ControlPlane {
-  /// After this time a resource that was asked for does not exist (gRFC A57).
-  static let patience = Duration.seconds(15)
-
   let server: XDSBootstrap.Server
   /// Why the server cannot be reached; nil while it can, or if that is not known yet.
   private(set) var failure: ConnectError?
@@ -22,19 +19,16 @@ final class ControlPlane {
   private var call: (any DiscoveryCall)?
   /// Tells the events of the current stream from those of earlier ones.
   private var streamNumber: UInt64 = 0
-  private var hasStarted = false
   private var isFlushScheduled = false
-  /// A request was taken by the transport before the stream had a connection.
-  private var hasUnsentRequest = false
   private var backoff = ConnectionBackoff()
   private var retry: (any CallTimer)?
-  private var timers: [UInt64: any CallTimer] = [:]
-  private var lastTimer: UInt64 = 0
+  private let timers: AnswerTimers
 
   init(_ server: XDSBootstrap.Server, _ environment: DiscoveryEnvironment, client: DiscoveryClient) {
     self.server = server
     self.environment = environment
     self.client = client
+    self.timers = AnswerTimers(on: environment.executor)
   }
 
   // MARK: - For the client
@@ -95,8 +89,6 @@ final class ControlPlane {
 
   private func start() {
     self.streamNumber += 1
-    self.hasStarted = false
-    self.hasUnsentRequest = false
     self.stream = DiscoveryStream(self.keys)
     let number = self.streamNumber
     let executor = self.environment.executor
@@ -122,35 +114,31 @@ final class ControlPlane {
 
   private func requestWasTaken(in number: UInt64) {
     guard number == self.streamNumber, self.stream != nil else { return }
-    // A request that waits for a connection is not due yet: connecting may take longer than the server has for an answer.
-    guard self.hasStarted else {
-      self.hasUnsentRequest = true
-      return
-    }
-    let awaited = self.stream?.requestDidGoOut() ?? []
-    self.await(awaited.filter { self.client?.lacks($0.key) ?? false })
-    self.sendNext()
+    self.await(self.stream?.requestWasTaken() ?? [])
   }
 
   private func await(_ subscriptions: [DiscoveryStream.Subscription]) {
-    guard !subscriptions.isEmpty else { return }
-    self.lastTimer += 1
-    let timer = self.lastTimer
-    self.timers[timer] = self.environment.executor.schedule(after: Self.patience, with: self) { plane in
-      plane.timers[timer] = nil
-      let missing = subscriptions.filter { plane.stream?.expire($0) ?? false }
-      plane.client?.isMissing(missing.map(\.key), at: plane)
+    // A server need not send again what the client has.
+    let subscriptions = subscriptions.filter { self.client?.lacks($0.key) ?? false }
+    if !subscriptions.isEmpty {
+      self.timers.begin { [weak self] in self?.expire(subscriptions) }
     }
+    self.sendNext()
+  }
+
+  private func expire(_ subscriptions: [DiscoveryStream.Subscription]) {
+    let missing = subscriptions.filter { self.stream?.expire($0) ?? false }
+    self.client?.isMissing(missing.map(\.key), at: self)
   }
 
   private func received(_ event: DiscoveryEvent, in number: UInt64) {
     guard number == self.streamNumber, self.stream != nil else { return }
     switch event {
     case .started:
-      self.didStart()
+      self.await(self.stream?.didStart() ?? [])
     case .response(let response):
-      self.didStart()
-      self.client?.received(response, from: self)
+      self.await(self.stream?.didStart() ?? [])
+      if let client = self.client { ResponseReader.use(response, of: self, for: client) }
       // After what the watchers do with it, which was scheduled before.
       self.environment.executor.execute(with: self) { plane in
         if number == plane.streamNumber { plane.call?.requestNext() }
@@ -160,16 +148,8 @@ final class ControlPlane {
     }
   }
 
-  private func didStart() {
-    self.hasStarted = true
-    guard self.hasUnsentRequest else { return }
-    self.hasUnsentRequest = false
-    self.requestWasTaken(in: self.streamNumber)
-  }
-
   private func endStream() -> (any DiscoveryCall)? {
-    for timer in self.timers.values { timer.cancel() }
-    self.timers = [:]
+    self.timers.cancel()
     self.stream = nil
     return self.call.take()
   }
@@ -189,7 +169,8 @@ final class ControlPlane {
     guard !hasResponded else { return }
     let failure = ConnectError(
       code: .unavailable,
-      message: "the control plane \(self.server.uri) cannot be used: its stream ended before any response: \(error)",
+      message:
+        "the control plane \(self.server.uri) cannot be used: its stream ended before any response: \(error)",
       exception: error
     )
     self.failure = failure
@@ -197,25 +178,32 @@ final class ControlPlane {
   }
 }
 
-/// What the parts of a client share. Confined to its executor.
-final class DiscoveryEnvironment {
-  let executor: any CallExecutor
-  let transport: any DiscoveryTransport
-  let node: Envoy_Config_Core_V3_Node
-  let logger: Logger
-  var random: SeededRandom
+/// The times after which resources that were asked for do not exist. Confined to an executor.
+final class AnswerTimers {
+  /// How long a server may take (gRFC A57).
+  static let patience = Duration.seconds(15)
 
-  init(
-    executor: any CallExecutor,
-    transport: any DiscoveryTransport,
-    node: Envoy_Config_Core_V3_Node,
-    logger: Logger,
-    random: SeededRandom
-  ) {
+  private let executor: any CallExecutor
+  private var timers: [UInt64: any CallTimer] = [:]
+  private var last: UInt64 = 0
+
+  init(on executor: any CallExecutor) {
     self.executor = executor
-    self.transport = transport
-    self.node = node
-    self.logger = logger
-    self.random = random
+  }
+
+  /// Runs `work` after the time, unless all are cancelled.
+  func begin(_ work: @escaping () -> Void) {
+    self.last += 1
+    let number = self.last
+    let work = Confined(work, to: self.executor)
+    self.timers[number] = self.executor.schedule(after: Self.patience, with: self) { timers in
+      timers.timers[number] = nil
+      work.value()
+    }
+  }
+
+  func cancel() {
+    for timer in self.timers.values { timer.cancel() }
+    self.timers = [:]
   }
 }

@@ -1,13 +1,14 @@
 internal import Connect
 internal import ConnectChannels
 internal import Logging
+internal import SwiftProtobuf
 
 /// Gets resources from control planes, and keeps those that are watched. Confined to its executor.
 ///
 /// Servers: for each authority, the first of its servers is asked. If it cannot be reached while a resource is unknown, the next
 /// one is asked, too, and so on (gRFC A71). Once an earlier one answers, the later ones are left.
 final class DiscoveryClient: ResourceSource {
-  typealias Decode = (_ message: ResourceDecoder.Message, _ type: ResourceType) -> ResourceDecoder.Decoded
+  typealias Decode = (_ message: Google_Protobuf_Any, _ type: ResourceType) -> ResourceDecoder.Decoded
 
   /// The resources of one authority, and who is asked for them.
   final class AuthorityState {
@@ -24,8 +25,6 @@ final class DiscoveryClient: ResourceSource {
   let bootstrap: XDSBootstrap
   let environment: DiscoveryEnvironment
   let decode: Decode
-  /// The time since 1970, for snapshots.
-  let wallClock: () -> Duration
   /// By name; nil for resources with names of the old style.
   private(set) var authorities: [String?: AuthorityState] = [:]
   private var planes: [XDSBootstrap.Server: ControlPlane] = [:]
@@ -35,12 +34,10 @@ final class DiscoveryClient: ResourceSource {
   init(
     _ bootstrap: XDSBootstrap,
     _ environment: DiscoveryEnvironment,
-    wallClock: @escaping () -> Duration,
     decode: @escaping Decode
   ) {
     self.bootstrap = bootstrap
     self.environment = environment
-    self.wallClock = wallClock
     self.decode = decode
   }
 
@@ -53,7 +50,10 @@ final class DiscoveryClient: ResourceSource {
   ) -> any ResourceWatch {
     self.lastWatch += 1
     do throws(ConnectError) {
-      let key = try self.key(type, name)
+      guard !self.isShutDown else {
+        throw ConnectError(code: .unavailable, message: "the xDS client was shut down")
+      }
+      let key = try ResourceKey(type, name, in: self.bootstrap)
       let watch = DiscoveryWatch(key, self.lastWatch, self, report)
       self.begin(watch, of: key)
       return watch
@@ -62,29 +62,6 @@ final class DiscoveryClient: ResourceSource {
       self.notify([watch], .missing(error))
       return watch
     }
-  }
-
-  private func key(_ type: ResourceType, _ text: String) throws(ConnectError) -> ResourceKey {
-    guard !self.isShutDown else {
-      throw ConnectError(code: .unavailable, message: "the xDS client was shut down")
-    }
-    let name: ResourceName
-    do throws(ResourceName.Problem) {
-      name = try ResourceName(text, of: type)
-    } catch {
-      throw ConnectError(
-        code: .invalidArgument,
-        message: "the name of the \(type.noun) \(text) cannot be used: it \(error.text)"
-      )
-    }
-    if let authority = name.authority, self.bootstrap.authorities[authority] == nil {
-      throw ConnectError(
-        code: .failedPrecondition,
-        message:
-          "the \(type.noun) \(text) has the authority \"\(authority)\", which is not in the bootstrap's \"authorities\""
-      )
-    }
-    return ResourceKey(type: type, name: name)
   }
 
   private func begin(_ watch: DiscoveryWatch, of key: ResourceKey) {
@@ -108,15 +85,9 @@ final class DiscoveryClient: ResourceSource {
 
   private func authority(_ name: String?) -> AuthorityState {
     if let state = self.authorities[name] { return state }
-    let state = AuthorityState(servers: self.servers(of: name))
+    let state = AuthorityState(servers: self.bootstrap.servers(of: name))
     self.authorities[name] = state
     return state
-  }
-
-  private func servers(of authority: String?) -> [XDSBootstrap.Server] {
-    let own = authority.flatMap { self.bootstrap.authorities[$0]?.servers } ?? []
-    var known: Set<XDSBootstrap.Server> = []
-    return (own.isEmpty ? self.bootstrap.servers : own).filter { known.insert($0).inserted }
   }
 
   /// Nobody listens to the watch any more.
@@ -203,7 +174,9 @@ final class DiscoveryClient: ResourceSource {
   /// Changes what is known of a resource, if somebody watches it.
   @discardableResult
   func update<Value>(_ key: ResourceKey, _ change: (inout CachedResource) -> Value) -> Value? {
-    guard let state = self.authorities[key.name.authority], var cached = state.resources[key] else { return nil }
+    guard let state = self.authorities[key.name.authority], var cached = state.resources[key] else {
+      return nil
+    }
     let value = change(&cached)
     state.resources[key] = cached
     return value
@@ -216,11 +189,28 @@ final class DiscoveryClient: ResourceSource {
   /// Whether there is no version of a resource in use.
   func lacks(_ key: ResourceKey) -> Bool { self.resource(key)?.resource == nil }
 
-  /// The server that a resource came from, for what is reported about it; nil if the resource is not known.
-  func server(of type: ResourceType, _ name: String) -> XDSBootstrap.Server? {
-    guard let name = try? ResourceName(name, of: type) else { return nil }
-    let resource = self.resource(ResourceKey(type: type, name: name))
-    return resource?.resource == nil ? nil : resource?.server
+  /// A server has not sent resources in time.
+  func isMissing(_ keys: [ResourceKey], at plane: ControlPlane) {
+    for key in keys {
+      guard let cached = self.resource(key), cached.resource == nil, cached.status != .doesNotExist else {
+        continue
+      }
+      self.remove(
+        key,
+        "the control plane \(plane.server.uri) has not sent it within \(AnswerTimers.patience)"
+      )
+    }
+  }
+
+  /// A resource does not exist, or not any more.
+  func remove(_ key: ResourceKey, _ reason: String) {
+    let message = "the \(key.type.noun) \(key.name.text) does not exist: \(reason)"
+    let error = self.error(ConnectError(code: .notFound, message: message))
+    self.environment.logger.info("\(message)")
+    self.update(key) { cached in
+      cached.remove(error)
+      self.notify(cached.watches.values, .missing(error))
+    }
   }
 
   /// With this client's name, by which a control plane's operators find it.
@@ -240,17 +230,5 @@ final class DiscoveryClient: ResourceSource {
     self.planes = [:]
     self.authorities = [:]
     for plane in planes { plane.close() }
-  }
-}
-
-extension ResourceType {
-  /// For messages.
-  var noun: String {
-    switch self {
-    case .listener: "listener"
-    case .routeConfiguration: "route configuration"
-    case .cluster: "cluster"
-    case .endpoints: "endpoints resource"
-    }
   }
 }

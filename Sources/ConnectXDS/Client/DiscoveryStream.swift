@@ -31,6 +31,10 @@ struct DiscoveryStream {
   /// The types with something to say, the first one first.
   private var waiting: [ResourceType] = []
   private var inFlight: ResourceType?
+  /// Whether requests reach the server.
+  private var hasStarted = false
+  /// Whether the transport has taken the request in flight.
+  private var isTaken = false
   private var hasSentNode = false
   private var lastNumber: UInt64 = 0
   /// Whether there was a response that could be used: then the server is healthy, and a loss is no failure of it.
@@ -106,11 +110,29 @@ struct DiscoveryStream {
     return request
   }
 
-  /// The request has gone out: what it asked for is due from now on.
+  /// The stream has a connection.
   ///
   /// - Returns: What is newly awaited.
-  mutating func requestDidGoOut() -> [Subscription] {
-    guard let type = self.inFlight.take(), var topic = self.topics[type] else { return [] }
+  mutating func didStart() -> [Subscription] {
+    self.hasStarted = true
+    return self.requestDidGoOut()
+  }
+
+  /// The transport has taken the request in flight, and takes another one.
+  ///
+  /// - Returns: What is newly awaited. A request that waits for a connection is not due yet, and stays in flight: connecting may
+  ///   take longer than the server has for an answer.
+  mutating func requestWasTaken() -> [Subscription] {
+    self.isTaken = true
+    return self.requestDidGoOut()
+  }
+
+  /// What the request asked for is due from now on.
+  private mutating func requestDidGoOut() -> [Subscription] {
+    guard self.hasStarted, self.isTaken, let type = self.inFlight.take(), var topic = self.topics[type] else {
+      return []
+    }
+    self.isTaken = false
     var awaited: [Subscription] = []
     for (name, interest) in topic.interests
     where interest.isSent && !interest.isAwaited && !interest.isSettled {

@@ -37,7 +37,9 @@ struct ResourceName: Sendable, Hashable {
     let path = beforeQuery[authority.endIndex...].dropFirst()
     let typeName = path.prefix { $0 != UInt8(ascii: "/") }
     guard typeName.elementsEqual(type.messageName.utf8) else {
-      throw Problem(text: "names the type \(String(decoding: typeName, as: UTF8.self)), not \(type.messageName)")
+      throw Problem(
+        text: "names the type \(String(decoding: typeName, as: UTF8.self)), not \(type.messageName)"
+      )
     }
     let id = path[typeName.endIndex...].dropFirst()
     let name = try Self.decoded(authority)
@@ -73,7 +75,8 @@ struct ResourceName: Sendable, Hashable {
         result.append(byte)
         continue
       }
-      guard let high = rest.popFirst().flatMap(Self.digit), let low = rest.popFirst().flatMap(Self.digit) else {
+      guard let high = rest.popFirst().flatMap(Self.digit), let low = rest.popFirst().flatMap(Self.digit)
+      else {
         throw Problem(text: "has a '%' without two hexadecimal digits")
       }
       result.append(high << 4 | low)
@@ -116,19 +119,4 @@ struct ResourceName: Sendable, Hashable {
 
 extension ResourceName: Comparable {
   static func < (left: ResourceName, right: ResourceName) -> Bool { left.text < right.text }
-}
-
-/// A resource that is asked for.
-struct ResourceKey: Sendable, Hashable {
-  var type: ResourceType
-  var name: ResourceName
-}
-
-extension ResourceType {
-  /// The type whose URL a response has; nil for types that this client does not know.
-  init?(url: String) {
-    // Like gRPC, which compares what follows the prefix.
-    guard let type = Self.allCases.first(where: { $0.url == url || $0.messageName == url }) else { return nil }
-    self = type
-  }
 }

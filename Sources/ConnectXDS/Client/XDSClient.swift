@@ -87,10 +87,11 @@ public final class XDSClient: Sendable {
       executor: executor,
       transport: streams,
       node: bootstrap.node.message,
+      wallClock: wallClock,
       logger: logger,
       random: seed.map { SeededRandom(seed: $0) } ?? .system()
     )
-    let core = DiscoveryClient(bootstrap, environment, wallClock: wallClock, decode: decode)
+    let core = DiscoveryClient(bootstrap, environment, decode: decode)
     self.core = Confined(core, to: executor)
   }
 
@@ -116,16 +117,19 @@ public final class XDSClient: Sendable {
   public func snapshot() async -> XDSSnapshot {
     let core = self.core
     return await withCheckedContinuation { continuation in
-      self.executor.run { continuation.resume(returning: core.value.snapshot) }
+      self.executor.run { continuation.resume(returning: XDSSnapshot(core.value)) }
     }
   }
 
   /// The same. To be called on the client's executor.
-  var currentSnapshot: XDSSnapshot { self.core.value.snapshot }
+  var currentSnapshot: XDSSnapshot { XDSSnapshot(self.core.value) }
 
   /// The server that a resource in use came from, for reports about it. To be called on the client's executor.
   func server(of type: ResourceType, _ name: String) -> XDSBootstrap.Server? {
-    self.core.value.server(of: type, name)
+    guard let key = try? ResourceKey(type, name, in: self.bootstrap),
+      let cached = self.core.value.resource(key)
+    else { return nil }
+    return cached.resource == nil ? nil : cached.server
   }
 
   /// A client for calls to a control plane.

@@ -114,15 +114,15 @@ extension Google_Protobuf_Any {
   }
 }
 
-extension DiscoveryClient {
-  var snapshot: XDSSnapshot {
+extension XDSSnapshot {
+  init(_ client: DiscoveryClient) {
     let order = ResourceType.allCases
-    let resources = self.authorities.values.flatMap(\.resources)
+    let resources = client.authorities.values.flatMap(\.resources)
     let sorted = resources.sorted { left, right in
       let types = (order.firstIndex(of: left.key.type) ?? 0, order.firstIndex(of: right.key.type) ?? 0)
       return types.0 == types.1 ? left.key.name < right.key.name : types.0 < types.1
     }
-    return XDSSnapshot(
+    self.init(
       resources: sorted.map { key, cached in
         XDSSnapshot.Resource(
           type: key.type.messageName,
@@ -134,7 +134,7 @@ extension DiscoveryClient {
           message: cached.message
         )
       },
-      node: self.environment.node
+      node: client.environment.node
     )
   }
 }

@@ -106,7 +106,8 @@ final class XDSBootstrapTests: XCTestCase {
       (
         #"{"xds_servers": [{"channel_creds": []}, {"server_uri": "", "channel_creds": [{"type": "x"}, {}]}]}"#,
         [
-          #"xds_servers[0]: "server_uri" is missing"#, "xds_servers[0].channel_creds: none of the types is known",
+          #"xds_servers[0]: "server_uri" is missing"#,
+          "xds_servers[0].channel_creds: none of the types is known",
           "found none", #"xds_servers[1]: "server_uri" is empty"#, #"found "x""#,
           #"xds_servers[1].channel_creds[1]: "type" is missing"#,
         ]

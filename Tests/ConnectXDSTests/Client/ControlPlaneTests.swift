@@ -35,7 +35,7 @@ final class ControlPlaneTests: XCTestCase {
     // A late word of the old stream changes nothing.
     let old = fixture.planes.streams[0]
     fixture.on { old.onEvent(.ended(.init(code: .unavailable, message: "late"))) }
-    XCTAssertEqual(fixture.executor.scheduled.count, 1, "only the timer of b and c")
+    XCTAssertEqual(fixture.executor.scheduled.count, 2, "only the timers of b and c")
     try fixture.respond(["a=2"], version: "8")
     XCTAssertEqual(a.take(), ["+2"])
   }
@@ -178,7 +178,10 @@ final class ControlPlaneTests: XCTestCase {
     fixture.executor.advance(by: .seconds(5))
     try fixture.respond(["a=one"], version: "1", from: "one")
     XCTAssertEqual(a.take(), ["+two", "+one"])
-    XCTAssertEqual(b.take(), ["+two", "-not_found the listener b does not exist: the control plane one has deleted it"])
+    XCTAssertEqual(
+      b.take(),
+      ["+two", "-not_found the listener b does not exist: the control plane one has deleted it"]
+    )
   }
 
   // MARK: - Authorities (gRFC A47)
@@ -219,7 +222,10 @@ final class ControlPlaneTests: XCTestCase {
           + "which is not in the bootstrap's \"authorities\""
       ]
     )
-    XCTAssertEqual(fixture.watch("xdstp:a").take().first?.hasPrefix("-invalid_argument the name of the listener"), true)
+    XCTAssertEqual(
+      fixture.watch("xdstp:a").take().first?.hasPrefix("-invalid_argument the name of the listener"),
+      true
+    )
     XCTAssertEqual(fixture.planes.streams.count, 0)
   }
 

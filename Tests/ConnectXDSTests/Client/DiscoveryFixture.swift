@@ -20,6 +20,7 @@ final class ScriptedPlanes: DiscoveryTransport {
     /// How many responses the client takes.
     var demand = 1
     var isCancelled = false
+    private(set) var hasEnded = false
 
     init(_ server: String, _ onEvent: @escaping @Sendable (DiscoveryEvent) -> Void) {
       self.server = server
@@ -36,6 +37,11 @@ final class ScriptedPlanes: DiscoveryTransport {
 
     func takeRequest() {
       self.completions.removeFirst()(true)
+    }
+
+    func end(_ error: ConnectError) {
+      self.hasEnded = true
+      self.onEvent(.ended(error))
     }
 
     func requestNext() { self.demand += 1 }
@@ -57,7 +63,7 @@ final class ScriptedPlanes: DiscoveryTransport {
     stream.takesRequests = self.takesRequests
     self.streams.append(stream)
     if self.unreachable.contains(server.uri) {
-      onEvent(.ended(ConnectError(code: .unavailable, message: "connection refused")))
+      stream.end(ConnectError(code: .unavailable, message: "connection refused"))
     } else if self.connects {
       onEvent(.started)
     }
@@ -186,6 +192,18 @@ final class DiscoveryFixture {
     url: String? = nil,
     from server: String = "one"
   ) throws {
+    self.respond(resources, type, version: version, nonce: nonce, url: url, on: try self.stream(server))
+  }
+
+  /// A server answers on a stream.
+  func respond(
+    _ resources: [String],
+    _ type: ResourceType,
+    version: String,
+    nonce: String? = nil,
+    url: String? = nil,
+    on stream: ScriptedPlanes.Stream
+  ) {
     var response = Envoy_Service_Discovery_V3_DiscoveryResponse()
     response.typeURL = url ?? type.url
     response.versionInfo = version
@@ -196,7 +214,6 @@ final class DiscoveryFixture {
         $0.value = Data(text.utf8)
       }
     }
-    let stream = try self.stream(server)
     XCTAssertGreaterThan(stream.demand, 0, "the client does not take a response")
     stream.demand -= 1
     self.on { stream.onEvent(.response(response)) }
@@ -205,7 +222,7 @@ final class DiscoveryFixture {
   /// A stream ends.
   func end(_ server: String = "one", _ message: String = "gone") throws {
     let stream = try self.stream(server)
-    self.on { stream.onEvent(.ended(ConnectError(code: .unavailable, message: message))) }
+    self.on { stream.end(ConnectError(code: .unavailable, message: message)) }
   }
 
   func snapshot() -> [String] {

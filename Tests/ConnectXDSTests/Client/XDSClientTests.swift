@@ -105,7 +105,10 @@ final class XDSClientTests: XCTestCase {
     let (a, _) = self.watch(client, "a")
     let heard = a.take()
     XCTAssertEqual(heard.count, 1)
-    XCTAssertTrue(heard.first?.hasPrefix("-unavailable the control plane one cannot be used") ?? false, "\(heard)")
+    XCTAssertTrue(
+      heard.first?.hasPrefix("-unavailable the control plane one cannot be used") ?? false,
+      "\(heard)"
+    )
     transport.acceptConnections()
     self.executor.advance(by: .seconds(30))
     XCTAssertEqual(a.take(), ["+1"])
@@ -202,17 +205,24 @@ final class XDSClientTests: XCTestCase {
       let value = ListenerResource(routes: .named(""), maximumStreamDuration: nil, filters: [])
       return .init(
         name: name,
-        resource: name == "bad" ? .failure(ResourceProblem(problems: ["broken"])) : .success(.listener(value)),
+        resource: name == "bad"
+          ? .failure(ResourceProblem(problems: ["broken"])) : .success(.listener(value)),
         message: message
       )
     }
-    for name in ["strange", "a", "bad", "none"] { _ = self.watch(client, name) }
+    self.executor.sync {
+      for name in ["strange", "a", "bad", "none"] { _ = client.watch(.listener, name) { _ in } }
+    }
+    self.executor.runUntilIdle()
 
     let snapshot = await client.snapshot()
     XCTAssertEqual(snapshot.resources.map(\.name), ["a", "bad", "none", "strange"])
     XCTAssertEqual(snapshot.resources.map(\.status), [.acknowledged, .refused, .requested, .acknowledged])
     XCTAssertEqual(snapshot.resources.map(\.version), ["7", nil, nil, "7"])
-    XCTAssertEqual(snapshot.resources.map(\.type), .init(repeating: "envoy.config.listener.v3.Listener", count: 4))
+    XCTAssertEqual(
+      snapshot.resources.map(\.type),
+      .init(repeating: "envoy.config.listener.v3.Listener", count: 4)
+    )
     let time = Duration.milliseconds(1_500_000_000_500)
     XCTAssertEqual(snapshot.resources[0].time, time)
     XCTAssertEqual(snapshot.resources[1].refusal, .init(version: "7", details: "broken", time: time))
