@@ -70,9 +70,9 @@ fuzz: setup ## Feed a million damaged inputs to the decoders, under address sani
 	@$(MAKE) --no-print-directory sanitize sanitized=FuzzTests rounds=1000000
 
 .PHONY: properties
-properties: setup ## Compare ten thousand random messages with SwiftProtobuf's, and chains of interceptors with a model
+properties: setup venv ## Compare ten thousand random messages with SwiftProtobuf's, chains of interceptors with a model, xDS with grpcio
 	@.ci/build --build-tests
-	@CONNECT_PROPERTY_ROUNDS=10000 swift test --skip-build --disable-swift-testing --filter 'InteroperationTests|RandomChainTests|ChainPropertyTests'
+	@CONNECT_PROPERTY_ROUNDS=10000 swift test --skip-build --disable-swift-testing --filter 'InteroperationTests|RandomChainTests|ChainPropertyTests|XDSOracleTests'
 
 # The benchmarks: which rows, how often, for how long; where to save results, what to compare with.
 rows ?=

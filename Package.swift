@@ -725,6 +725,7 @@ let package = Package(
         "ConnectSimulation",
         "ConnectSwiftCompatibility",
         "ConnectTesting",
+        "ConnectXDS",
         "Eliza",
         "ProtobufCExamples",
         "ProtobufCStubs",

@@ -5,6 +5,7 @@ import ConnectNIO
 import ConnectProtobufC
 import ConnectSimulation
 import ConnectTesting
+import ConnectXDS
 import Logging
 import NIOCore
 import ProtobufCExamples
@@ -51,6 +52,7 @@ struct DocComments: Sendable {
   var channel: ChannelConfiguration { given() }
   var registry: Registry { given() }
   var service: SimulatedService { given() }
+  var xds: XDSClient { given() }
 
   struct Registry: Sendable {
     func lookUp(_: String, _: @escaping @Sendable ([EndpointAddress]) -> Void) {}

@@ -74,7 +74,7 @@ struct MeshClient: Sendable {
       streamType: .unary
     )
     var headers = Headers()
-    for (name, value) in metadata { headers.add(value, for: name) }
+    for (name, value) in metadata { headers.add(name: name, value: value) }
     let response = await self.client.unary(
       method,
       Google_Protobuf_StringValue(),
