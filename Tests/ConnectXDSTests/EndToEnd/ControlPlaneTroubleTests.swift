@@ -159,9 +159,9 @@ final class ControlPlaneTroubleTests: XCTestCase {
         try await eventually("all calls are reported") {
           var sums: [String: Int] = [:]
           for report in try await mesh.plane.reports() {
-            for cluster in report.cluster_stats ?? [] where cluster.cluster_name == "orders" {
-              for locality in cluster.upstream_locality_stats ?? [] {
-                let count = Int(locality.total_successful_requests ?? "0") ?? 0
+            for cluster in report.clusterStats ?? [] where cluster.clusterName == "orders" {
+              for locality in cluster.upstreamLocalityStats ?? [] {
+                let count = Int(locality.totalSuccessfulRequests ?? "0") ?? 0
                 sums[locality.locality?.zone ?? "", default: 0] += count
               }
             }

@@ -157,9 +157,7 @@ class Plane(ads_pb2_grpc.AggregatedDiscoveryServiceServicer, lrs_pb2_grpc.LoadRe
     def StreamLoadStats(self, requests, context):
         for number, request in enumerate(requests):
             with self.lock:
-                self.reports.append(
-                    json_format.MessageToDict(request, preserving_proto_field_name=True)
-                )
+                self.reports.append(json_format.MessageToDict(request))
             if number == 0:
                 response = lrs_pb2.LoadStatsResponse(send_all_clusters=True)
                 response.load_reporting_interval.FromNanoseconds(int(self.interval * 1e9))

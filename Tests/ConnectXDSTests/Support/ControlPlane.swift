@@ -41,17 +41,17 @@ struct ControlPlane: Sendable {
       struct Locality: Decodable, Sendable {
         struct Name: Decodable, Sendable { var zone: String? }
         var locality: Name?
-        var total_successful_requests: String?
-        var total_error_requests: String?
-        var total_issued_requests: String?
-        var total_requests_in_progress: String?
+        var totalSuccessfulRequests: String?
+        var totalErrorRequests: String?
+        var totalIssuedRequests: String?
+        var totalRequestsInProgress: String?
       }
-      var cluster_name: String?
-      var cluster_service_name: String?
-      var upstream_locality_stats: [Locality]?
-      var total_dropped_requests: String?
+      var clusterName: String?
+      var clusterServiceName: String?
+      var upstreamLocalityStats: [Locality]?
+      var totalDroppedRequests: String?
     }
-    var cluster_stats: [Cluster]?
+    var clusterStats: [Cluster]?
   }
 
   let process: CommandProcess
