@@ -7,14 +7,14 @@ final class ControlPlaneTroubleTests: XCTestCase {
   /// Calls go on without a control plane. What it says when it is back counts.
   func testEndAndRestart() async throws {
     try await Mesh.run { mesh in
-      try await mesh.serveClusters([Resources.route(to: "a")])
+      try await mesh.serveClusters([MeshResources.route(to: "a")])
       let failures = try await mesh.withClient { client in
         try await client.waitForServers(mesh.names("a"))
         let load = MeshLoad(client)
         try await mesh.plane.stop()
         try await load.wait(for: 100)
         try await mesh.plane.start()
-        try await mesh.serve([Resources.route(to: "b")])
+        try await mesh.serve([MeshResources.route(to: "b")])
         try await client.waitForServers(mesh.names("b"))
         return await load.stop()
       }
@@ -25,11 +25,11 @@ final class ControlPlaneTroubleTests: XCTestCase {
   /// The stream breaks; the next one begins with what is in use.
   func testBrokenStream() async throws {
     try await Mesh.run { mesh in
-      try await mesh.serveClusters([Resources.route(to: "a")])
+      try await mesh.serveClusters([MeshResources.route(to: "a")])
       try await mesh.withClient { client in
         try await client.waitForServers(mesh.names("a"))
         try await mesh.plane.close()
-        try await mesh.serve([Resources.route(to: "b")])
+        try await mesh.serve([MeshResources.route(to: "b")])
         try await client.waitForServers(mesh.names("b"))
       }
       let records = try await mesh.plane.records()
@@ -51,10 +51,10 @@ final class ControlPlaneTroubleTests: XCTestCase {
       try await MeshClient.run(Mesh.bootstrap(mesh.address, address), target: Mesh.target) { client in
         try await client.waitForServers(mesh.names("a", "b", "c"), inRowsOf: 120)
         // The first one knows of one zone only.
-        try await mesh.plane.set(.cluster, [Resources.cluster("orders")])
-        let locality = Resources.locality("b", mesh.servers.zone("b"))
-        try await mesh.plane.set(.endpoints, [Resources.endpoints("orders", [locality])])
-        try await mesh.serve([Resources.route(to: "orders")])
+        try await mesh.plane.set(.cluster, [MeshResources.cluster("orders")])
+        let locality = MeshResources.locality("b", mesh.servers.zone("b"))
+        try await mesh.plane.set(.endpoints, [MeshResources.endpoints("orders", [locality])])
+        try await mesh.serve([MeshResources.route(to: "orders")])
         try await mesh.plane.start()
         try await client.waitForServers(mesh.names("b"))
         try await eventually("the fallback is left") { try await mesh.fallback.records().streams == 0 }
@@ -77,11 +77,11 @@ final class ControlPlaneTroubleTests: XCTestCase {
   /// What cannot be used is refused with its reason, and the last good state stays in use.
   func testGarbage() async throws {
     try await Mesh.run { mesh in
-      try await mesh.serveClusters([Resources.route(to: "a")])
+      try await mesh.serveClusters([MeshResources.route(to: "a")])
       let failures = try await mesh.withClient { client in
         try await client.waitForServers(mesh.names("a"))
         let load = MeshLoad(client)
-        for kind in ControlPlane.Kind.allCases {
+        for kind in MeshPlane.Kind.allCases {
           let before = try await mesh.plane.records().records.count
           // A byte that begins a field, and nothing behind it.
           try await mesh.plane.send(kind.rawValue, [["name": "a", "base64": "Cg=="]])
@@ -102,18 +102,18 @@ final class ControlPlaneTroubleTests: XCTestCase {
   func testOneOfTwoIsWrong() async throws {
     try await Mesh.run { mesh in
       let shares = [("a", 1), ("b", 1)]
-      try await mesh.serveClusters([Resources.route(to: shares)])
+      try await mesh.serveClusters([MeshResources.route(to: shares)])
       try await mesh.withClient { client in
         try await client.waitForServers(mesh.names("a", "b"), inRowsOf: 80)
         // Of cluster b, the type is wrong. Cluster a gets other endpoints.
-        let locality = Resources.locality("c", mesh.servers.zone("c"))
-        try await mesh.plane.put(.endpoints, Resources.endpoints("others", [locality]))
+        let locality = MeshResources.locality("c", mesh.servers.zone("c"))
+        try await mesh.plane.put(.endpoints, MeshResources.endpoints("others", [locality]))
         try await mesh.plane.put(
           .cluster,
           ["name": "b", "type": "STATIC"],
           [
             "name": "a", "type": "EDS",
-            "eds_cluster_config": ["eds_config": Resources.ads, "service_name": "others"],
+            "eds_cluster_config": ["eds_config": MeshResources.ads, "service_name": "others"],
           ]
         )
         try await client.waitForServers(mesh.names("b", "c"), inRowsOf: 80)
@@ -132,7 +132,7 @@ final class ControlPlaneTroubleTests: XCTestCase {
   /// A listener that is deleted fails calls; one that comes back serves them.
   func testDeletedListener() async throws {
     try await Mesh.run { mesh in
-      try await mesh.serveClusters([Resources.route(to: "a")])
+      try await mesh.serveClusters([MeshResources.route(to: "a")])
       try await mesh.withClient { client in
         try await client.waitForServers(mesh.names("a"))
         try await mesh.plane.remove(.listener, "orders")
@@ -143,7 +143,7 @@ final class ControlPlaneTroubleTests: XCTestCase {
           return answer.code == .unavailable
         }
         XCTAssertTrue(message.contains("orders"), message)
-        try await mesh.plane.put(.listener, Resources.listener("orders", routes: "routes"))
+        try await mesh.plane.put(.listener, MeshResources.listener("orders", routes: "routes"))
         try await client.waitForServers(mesh.names("a"))
       }
     }

@@ -6,9 +6,9 @@ struct Mesh: Sendable {
   static let target = "xds:///orders"
 
   private(set) var servers: MeshServers
-  let plane: ControlPlane
+  let plane: MeshPlane
   /// Another control plane in the same process, which is not started.
-  let fallback: ControlPlane
+  let fallback: MeshPlane
   /// Where the control plane listens.
   let address: String
 
@@ -30,8 +30,8 @@ struct Mesh: Sendable {
 
   private init(servers: MeshServers, planes: CommandProcess) async throws {
     self.servers = servers
-    self.plane = ControlPlane(process: planes, name: "main")
-    self.fallback = ControlPlane(process: planes, name: "fallback")
+    self.plane = MeshPlane(process: planes, name: "main")
+    self.fallback = MeshPlane(process: planes, name: "fallback")
     self.address = try await self.plane.start()
   }
 
@@ -53,30 +53,30 @@ struct Mesh: Sendable {
     try await MeshClient.run(Self.bootstrap(self.address), target: Self.target, body)
   }
 
-  // MARK: Resources
+  // MARK: MeshResources
 
   /// A listener with routes that have a resource of their own.
-  func serve(_ routes: [JSON], from plane: ControlPlane? = nil) async throws {
+  func serve(_ routes: [JSON], from plane: MeshPlane? = nil) async throws {
     let plane = plane ?? self.plane
-    try await plane.put(.route, Resources.routes("routes", routes))
-    try await plane.put(.listener, Resources.listener("orders", routes: "routes"))
+    try await plane.put(.route, MeshResources.routes("routes", routes))
+    try await plane.put(.listener, MeshResources.listener("orders", routes: "routes"))
   }
 
   /// One cluster with one locality for each zone, all of the same priority.
-  func serveAllZones(from plane: ControlPlane? = nil, _ more: JSON = [:]) async throws {
+  func serveAllZones(from plane: MeshPlane? = nil, _ more: JSON = [:]) async throws {
     let plane = plane ?? self.plane
-    let localities = ["a", "b", "c"].map { Resources.locality($0, self.servers.zone($0)) }
-    try await plane.put(.endpoints, Resources.endpoints("orders", localities))
-    try await plane.put(.cluster, Resources.cluster("orders", more))
-    try await self.serve([Resources.route(to: "orders")], from: plane)
+    let localities = ["a", "b", "c"].map { MeshResources.locality($0, self.servers.zone($0)) }
+    try await plane.put(.endpoints, MeshResources.endpoints("orders", localities))
+    try await plane.put(.cluster, MeshResources.cluster("orders", more))
+    try await self.serve([MeshResources.route(to: "orders")], from: plane)
   }
 
   /// A cluster for each zone, with its name.
   func serveClusters(_ routes: [JSON]) async throws {
     for zone in ["a", "b", "c"] {
-      let locality = Resources.locality(zone, self.servers.zone(zone))
-      try await self.plane.put(.endpoints, Resources.endpoints(zone, [locality]))
-      try await self.plane.put(.cluster, Resources.cluster(zone))
+      let locality = MeshResources.locality(zone, self.servers.zone(zone))
+      try await self.plane.put(.endpoints, MeshResources.endpoints(zone, [locality]))
+      try await self.plane.put(.cluster, MeshResources.cluster(zone))
     }
     try await self.serve(routes)
   }

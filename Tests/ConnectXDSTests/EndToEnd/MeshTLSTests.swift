@@ -17,10 +17,10 @@ final class MeshTLSTests: XCTestCase {
   /// One server that demands certificates, behind a cluster with these rules for its names.
   private func serve(_ mesh: Mesh, _ files: MeshServers.Certificates, _ names: [JSON]) async throws {
     let address = try await mesh.servers.start("secure", "127.0.1.9:0", tls: files.tls)
-    let locality = Resources.locality("a", [address])
-    try await mesh.plane.put(.endpoints, Resources.endpoints("secure", [locality]))
-    try await mesh.plane.put(.cluster, Resources.cluster("secure", Resources.mutualTLS(names: names)))
-    try await mesh.serve([Resources.route(to: "secure")])
+    let locality = MeshResources.locality("a", [address])
+    try await mesh.plane.put(.endpoints, MeshResources.endpoints("secure", [locality]))
+    try await mesh.plane.put(.cluster, MeshResources.cluster("secure", MeshResources.mutualTLS(names: names)))
+    try await mesh.serve([MeshResources.route(to: "secure")])
   }
 
   /// The client's certificate is renewed; a connection that is made later has the new one, without a new client.
@@ -56,7 +56,7 @@ final class MeshTLSTests: XCTestCase {
           // The control plane accepts the name: the same client connects.
           try await mesh.plane.put(
             .cluster,
-            Resources.cluster("secure", Resources.mutualTLS(names: [["suffix": ".mesh.example"]]))
+            MeshResources.cluster("secure", MeshResources.mutualTLS(names: [["suffix": ".mesh.example"]]))
           )
           try await client.waitForServers(["secure"], inRowsOf: 1)
         }

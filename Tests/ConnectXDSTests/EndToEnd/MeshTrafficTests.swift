@@ -20,9 +20,9 @@ final class MeshTrafficTests: XCTestCase {
         try await client.waitForServers(mesh.names("a", "b", "c"), inRowsOf: 120)
         let load = MeshLoad(client)
         try await load.wait(for: 50)
-        let rest = ["b", "c"].map { Resources.locality($0, mesh.servers.zone($0)) }
-        let draining = Resources.locality("a", mesh.servers.zone("a"), health: "DRAINING")
-        try await mesh.plane.put(.endpoints, Resources.endpoints("orders", [draining] + rest))
+        let rest = ["b", "c"].map { MeshResources.locality($0, mesh.servers.zone($0)) }
+        let draining = MeshResources.locality("a", mesh.servers.zone("a"), health: "DRAINING")
+        try await mesh.plane.put(.endpoints, MeshResources.endpoints("orders", [draining] + rest))
         try await client.waitForServers(mesh.names("b", "c"), inRowsOf: 60)
         for name in mesh.names("a") { try await mesh.servers.stop(name, grace: 5) }
         try await load.wait(for: 50)
@@ -35,7 +35,7 @@ final class MeshTrafficTests: XCTestCase {
   /// 4,000 calls: a share of 10 % is within 2 points unless one in 40,000 runs is unlucky.
   func testShares() async throws {
     try await Mesh.run { mesh in
-      try await mesh.serveClusters([Resources.route(to: [("a", 90), ("b", 10)])])
+      try await mesh.serveClusters([MeshResources.route(to: [("a", 90), ("b", 10)])])
       try await mesh.withClient { client in
         let shares = try await client.share(4_000)
         let canary = shares.filter { $0.key.hasPrefix("b") }.values.reduce(0, +)
@@ -50,12 +50,12 @@ final class MeshTrafficTests: XCTestCase {
   func testSharesOfLocalities() async throws {
     try await Mesh.run { mesh in
       let localities = [
-        Resources.locality("a", mesh.servers.zone("a"), weight: 1),
-        Resources.locality("b", mesh.servers.zone("b"), weight: 3),
+        MeshResources.locality("a", mesh.servers.zone("a"), weight: 1),
+        MeshResources.locality("b", mesh.servers.zone("b"), weight: 3),
       ]
-      try await mesh.plane.put(.endpoints, Resources.endpoints("orders", localities))
-      try await mesh.plane.put(.cluster, Resources.cluster("orders"))
-      try await mesh.serve([Resources.route(to: "orders")])
+      try await mesh.plane.put(.endpoints, MeshResources.endpoints("orders", localities))
+      try await mesh.plane.put(.cluster, MeshResources.cluster("orders"))
+      try await mesh.serve([MeshResources.route(to: "orders")])
       try await mesh.withClient { client in
         try await client.waitForServers(mesh.names("a", "b"), inRowsOf: 80)
         let shares = try await client.share(2_000)
@@ -69,11 +69,11 @@ final class MeshTrafficTests: XCTestCase {
   func testFailover() async throws {
     try await Mesh.run { mesh in
       let localities = ["a", "b"].enumerated().map { index, zone in
-        Resources.locality(zone, mesh.servers.zone(zone), priority: index)
+        MeshResources.locality(zone, mesh.servers.zone(zone), priority: index)
       }
-      try await mesh.plane.put(.endpoints, Resources.endpoints("orders", localities))
-      try await mesh.plane.put(.cluster, Resources.cluster("orders"))
-      try await mesh.serve([Resources.route(to: "orders")])
+      try await mesh.plane.put(.endpoints, MeshResources.endpoints("orders", localities))
+      try await mesh.plane.put(.cluster, MeshResources.cluster("orders"))
+      try await mesh.serve([MeshResources.route(to: "orders")])
       try await mesh.withClient { client in
         try await client.waitForServers(mesh.names("a"))
         for name in mesh.names("a") { try await mesh.servers.stop(name) }
@@ -88,9 +88,9 @@ final class MeshTrafficTests: XCTestCase {
     try await Mesh.run { mesh in
       let tester: JSON = ["prefix": "", "headers": [["name": "x-tester", "string_match": ["exact": "yes"]]]]
       try await mesh.serveClusters([
-        Resources.route(tester, to: "b"),
-        Resources.route(["safe_regex": ["regex": "/mesh[.]Search/.*"]], to: "c"),
-        Resources.route(["prefix": "/mesh."], to: "a"),
+        MeshResources.route(tester, to: "b"),
+        MeshResources.route(["safe_regex": ["regex": "/mesh[.]Search/.*"]], to: "c"),
+        MeshResources.route(["prefix": "/mesh."], to: "a"),
       ])
       try await mesh.withClient { client in
         try await client.waitForServers(mesh.names("a"))
@@ -107,13 +107,13 @@ final class MeshTrafficTests: XCTestCase {
   /// A new cluster, then the routes to it, then the end of the old one: no call fails.
   func testMakeBeforeBreak() async throws {
     try await Mesh.run { mesh in
-      try await mesh.serveClusters([Resources.route(to: "a")])
+      try await mesh.serveClusters([MeshResources.route(to: "a")])
       let failures = try await mesh.withClient { client in
         try await client.waitForServers(mesh.names("a"))
         let load = MeshLoad(client)
         for zone in ["b", "c", "a", "b"] {
           try await load.wait(for: 30)
-          try await mesh.serve([Resources.route(to: zone)])
+          try await mesh.serve([MeshResources.route(to: zone)])
           try await client.waitForServers(mesh.names(zone))
         }
         try await mesh.plane.remove(.cluster, "a")
@@ -127,7 +127,7 @@ final class MeshTrafficTests: XCTestCase {
   /// What a server's code says is not hidden by the mesh.
   func testCodesOfServers() async throws {
     try await Mesh.run { mesh in
-      try await mesh.serveClusters([Resources.route(to: "a")])
+      try await mesh.serveClusters([MeshResources.route(to: "a")])
       try await mesh.withClient { client in
         let answer = await client.call("/mesh.Service/Call", [("x-code", "5")])
         XCTAssertEqual(answer.code, .notFound)

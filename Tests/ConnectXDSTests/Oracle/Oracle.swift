@@ -30,7 +30,7 @@ struct Oracle: Sendable {
 
   struct Step: Decodable, Sendable {
     var calls: [Outcome]
-    var summary: [String: ControlPlane.Summary]
+    var summary: [String: MeshPlane.Summary]
   }
 
   let process: CommandProcess
@@ -80,8 +80,8 @@ struct Oracle: Sendable {
     return (steps, scenario)
   }
 
-  private func settle(_ seed: Int) async throws -> [String: ControlPlane.Summary] {
-    struct Answer: Decodable { var summary: [String: ControlPlane.Summary] }
+  private func settle(_ seed: Int) async throws -> [String: MeshPlane.Summary] {
+    struct Answer: Decodable { var summary: [String: MeshPlane.Summary] }
     return try await self.process.command(self.command("settle", seed), as: Answer.self).summary
   }
 

@@ -63,7 +63,7 @@ final class XDSOracleTests: XCTestCase {
           result.append("\(text): servers \(one.servers), but grpcio has \(other.servers)")
         }
       }
-      for kind in ControlPlane.Kind.allCases {
+      for kind in MeshPlane.Kind.allCases {
         let (one, other) = (our.summary[kind.rawValue], their.summary[kind.rawValue])
         let (names, theirNames) = (one?.names ?? [], other?.names ?? [])
         if names != theirNames {
@@ -81,7 +81,7 @@ final class XDSOracleTests: XCTestCase {
   }
 }
 
-extension ControlPlane.Summary {
+extension MeshPlane.Summary {
   /// The resources that the reason of a NACK names.
   fileprivate var named: Set<String> { Set(self.sent.filter { self.error.contains($0) }) }
 }

@@ -1,5 +1,5 @@
 /// A control plane in a process of control_plane.py.
-struct ControlPlane: Sendable {
+struct MeshPlane: Sendable {
   enum Kind: String, Sendable, CaseIterable {
     case listener, route, cluster, endpoints
   }

@@ -1,5 +1,5 @@
-/// Resources for control planes, as protobuf's JSON.
-enum Resources {
+/// MeshResources for control planes, as protobuf's JSON.
+enum MeshResources {
   static let ads: JSON = ["ads": [:], "resource_api_version": "V3"]
   private static let envoy = "type.googleapis.com/envoy."
 
