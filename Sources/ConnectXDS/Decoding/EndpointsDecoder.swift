@@ -8,11 +8,17 @@ struct EndpointsDecoder {
     at place: FieldPlace
   ) -> EndpointsResource {
     var addresses: Set<EndpointAddress> = []
-    // By number: a server may send any number as a priority.
     var priorities: [UInt32: [EndpointsResource.Locality]] = [:]
     for (index, locality) in message.endpoints.enumerated() {
       let place = place.element("endpoints", index)
       guard let decoded = self.locality(locality, &addresses, at: place) else { continue }
+      // There would be gaps.
+      guard locality.priority < message.endpoints.count else {
+        place.field("priority").report(
+          "priority \(locality.priority) >= number of localities (\(message.endpoints.count))"
+        )
+        continue
+      }
       if priorities[locality.priority]?.contains(where: { $0.name == decoded.name }) == true {
         place.report("duplicate locality \(decoded.name) found in priority \(locality.priority)")
         continue

@@ -89,10 +89,9 @@ struct ListenerDecoder {
       filters.append(ListenerResource.Filter(name: message.name, kind: kind))
     }
     let list = place.field("http_filters")
-    // A filter that could not be read may have been the last one.
-    guard place.problemCount == problemCount else { return filters }
     guard let last = filters.last else {
-      list.report("expected at least one HTTP filter")
+      // A filter that could not be read is one, too.
+      if place.problemCount == problemCount { list.report("expected at least one HTTP filter") }
       return filters
     }
     for filter in filters.dropLast() where filter.kind == .router {

@@ -41,6 +41,7 @@ enum PolicyDecoder {
         self.ringHash(
           minimum: config.hasMinimumRingSize ? config.minimumRingSize : nil,
           maximum: config.hasMaximumRingSize ? config.maximumRingSize : nil,
+          comparesDefault: false,
           at: place
         )
       )
@@ -152,13 +153,17 @@ enum PolicyDecoder {
     return self.ringHash(
       minimum: config.hasMinimumRingSize ? config.minimumRingSize : nil,
       maximum: config.hasMaximumRingSize ? config.maximumRingSize : nil,
+      comparesDefault: true,
       at: place
     )
   }
 
+  /// - Parameter comparesDefault: Whether the maximum may not be less than the default of the minimum: so it is for the new field in
+  ///   gRPC.
   private static func ringHash(
     minimum: Google_Protobuf_UInt64Value?,
     maximum: Google_Protobuf_UInt64Value?,
+    comparesDefault: Bool,
     at place: FieldPlace
   ) -> BalancingPolicy {
     let problem = "value must be in the range [1, \(self.ringSizes.upperBound)]"
@@ -166,8 +171,7 @@ enum PolicyDecoder {
     if !self.ringSizes.contains(largest) { place.field("maximum_ring_size").report(problem) }
     let smallest = minimum?.value ?? 1024
     if !self.ringSizes.contains(smallest) { place.field("minimum_ring_size").report(problem) }
-    // As in gRPC, the default of the minimum is not compared.
-    if minimum != nil, smallest > largest {
+    if smallest > largest, comparesDefault || minimum != nil {
       place.field("minimum_ring_size").report("cannot be greater than maximum_ring_size")
     }
     return .ringHash(self.ring(minimum: smallest, maximum: largest))

@@ -91,12 +91,21 @@ enum RouteMatchDecoder {
       }
       match.rule = .range(range.start..<range.end)
     case .stringMatch(let matcher):
+      let place = place.field("string_match")
       guard let rule = self.rule(matcher) else {
-        place.field("string_match").report("invalid string matcher")
+        place.report("invalid string matcher")
         return nil
       }
       match.rule = rule
-      if case .regex = rule {} else { match.ignoresCase = matcher.ignoreCase }
+      match.ignoresCase = matcher.ignoreCase
+      if case .regex(let pattern) = rule {
+        if let problem = RegexSyntax.problem(of: pattern) {
+          place.report(problem)
+          return nil
+        }
+        if matcher.ignoreCase { place.field("ignore_case").report("not supported for regex matcher") }
+      }
+      return match
     case nil:
       place.report("invalid header matcher")
       return nil

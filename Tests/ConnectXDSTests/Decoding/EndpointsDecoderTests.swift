@@ -68,10 +68,18 @@ final class EndpointsDecoderTests: XCTestCase {
       "endpoints { load_balancing_weight { value: 1 } }",
       ["endpoints[0].locality: field not present"]
     )
-    try self.check(self.locality("a", priority: 1), ["endpoints: priority 0 empty"])
-    try self.check(self.locality("a", priority: 4_294_967_295), ["endpoints: priority 0 empty"])
+    for priority: UInt32 in [1, 4_294_967_295] {
+      try self.check(
+        self.locality("a", priority: priority),
+        ["endpoints[0].priority: priority \(priority) >= number of localities (1)"]
+      )
+    }
     try self.check(
-      self.locality("a") + self.locality("a", priority: 2),
+      self.locality("a", priority: 1) + self.locality("b", priority: 1),
+      ["endpoints: priority 0 empty"]
+    )
+    try self.check(
+      self.locality("a") + self.locality("b") + self.locality("a", priority: 2),
       ["endpoints: priority 1 empty"]
     )
     try self.check(

@@ -175,6 +175,13 @@ final class ListenerDecoderTests: XCTestCase {
       "\(self.rds) \(self.fault(""))",
       [".http_filters: non-terminal filter \"fault\" is the last filter in the chain"]
     )
+    try self.check(
+      "\(self.rds) \(self.fault("")) \(self.filter("a", "type_url: 'a/b.C'"))",
+      [
+        ".http_filters[1].typed_config.value[b.C]: unsupported filter type",
+        ".http_filters: non-terminal filter \"fault\" is the last filter in the chain",
+      ]
+    )
     for type in [self.routerType, self.faultType] {
       let name = type == self.routerType ? "router filter config" : "fault injection filter config"
       try self.check(

@@ -72,6 +72,11 @@ final class PolicyDecoderTests: XCTestCase {
         """,
         .overall(.ringHash(.init(minimumRingSize: 7, maximumRingSize: 8)))
       ),
+      // The default of the minimum is not compared.
+      (
+        "lb_policy: RING_HASH ring_hash_lb_config { maximum_ring_size { value: 6 } }",
+        .overall(.ringHash(.init(minimumRingSize: 6, maximumRingSize: 6)))
+      ),
       ("lb_policy: MAGLEV load_balancing_policy { \(self.list(self.roundRobin)) }", .overall(.roundRobin)),
     ]
     for (text, policy) in cases { XCTAssertEqual(try self.policy(text), policy, text) }
@@ -191,8 +196,6 @@ final class PolicyDecoderTests: XCTestCase {
       ("", 1024, 4096),
       ("hash_function: XX_HASH minimum_ring_size { value: 5 } maximum_ring_size { value: 6 }", 5, 6),
       ("minimum_ring_size { value: 8388608 }", 4096, 4096),
-      // The default of the minimum is not compared.
-      ("maximum_ring_size { value: 6 }", 6, 6),
     ]
     for (text, minimum, maximum) in sizes {
       XCTAssertEqual(
@@ -206,9 +209,16 @@ final class PolicyDecoderTests: XCTestCase {
     let cases = [
       ("hash_function: MURMUR_HASH_2", [".hash_function: unsupported value (must be XX_HASH)"]),
       ("hash_function: 17", [".hash_function: unsupported value (must be XX_HASH)"]),
-      ("maximum_ring_size {}", [".maximum_ring_size: \(range)"]),
+      (
+        "maximum_ring_size {}",
+        [".maximum_ring_size: \(range)", ".minimum_ring_size: cannot be greater than maximum_ring_size"]
+      ),
       ("maximum_ring_size { value: 18446744073709551615 }", [".maximum_ring_size: \(range)"]),
       ("minimum_ring_size {}", [".minimum_ring_size: \(range)"]),
+      (
+        "maximum_ring_size { value: 1023 }",
+        [".minimum_ring_size: cannot be greater than maximum_ring_size"]
+      ),
       (
         "minimum_ring_size { value: 3 } maximum_ring_size { value: 2 }",
         [".minimum_ring_size: cannot be greater than maximum_ring_size"]
