@@ -107,7 +107,7 @@ final class Call: Cancellable, @unchecked Sendable {
       switch found {
       case .method(let rules): self.begin(by: rules, since: start)
       case .route(let rules, let destination): self.begin(by: rules, to: destination, since: start)
-      case .fault(let fault): self.begin(with: fault, since: start)
+      case .fault(let fault): self.begin(by: fault.rules, to: fault.destination, since: start, fault)
       case .refused(let error): self.terminate(with: error)
       }
     }
@@ -130,52 +130,30 @@ final class Call: Cancellable, @unchecked Sendable {
   ///   - rules: The service's rules for the call; nil if there are none.
   ///   - destination: Where the call's route leads; nil if no route has chosen.
   ///   - start: When the call began to look for its rules.
-  private func begin(by rules: MethodRules?, to destination: CallDestination? = nil, since start: Duration) {
+  ///   - fault: What the call gets on purpose.
+  private func begin(
+    by rules: MethodRules?,
+    to destination: CallDestination? = nil,
+    since start: Duration,
+    _ fault: CallFault? = nil
+  ) {
     if let rules {
       self.attempts.plan = self.plan.following(rules, since: start)
       self.timers.destination = destination
       self.plan.environment.ruleWarnings.check(rules, self.plan, self.hooks)
     }
     guard self.startDeadline() else { return }
-    self.begin()
+    if let fault, !fault.lets(self) { return }
+    self.goOn()
   }
 
-  /// Begins a call that its route delays or fails on purpose.
-  private func begin(with fault: CallFault, since start: Duration) {
-    self.attempts.plan = self.plan.following(fault.rules, since: start)
-    self.timers.destination = fault.destination
-    self.plan.environment.ruleWarnings.check(fault.rules, self.plan, self.hooks)
-    guard self.startDeadline() else { return }
-    guard let delay = fault.beginDelay() else {
-      self.goOn(after: fault, wasDelayed: false)
+  /// Goes on with a call whose rules are known, and whose deadline has been started.
+  func goOn() {
+    let head = self.attempts.plan.makeRequestHead()
+    guard let hooks = self.hooks else {
+      self.pipeline.start(self.side.makeRequest(head), self)
       return
     }
-    let timer = self.executor.schedule(after: delay.clamped) {
-      self.timers.faultDelay.take()?.end()
-      if !self.isOver { self.goOn(after: fault, wasDelayed: true) }
-    }
-    self.timers.faultDelay = FaultDelay(fault, timer)
-  }
-
-  private func goOn(after fault: CallFault, wasDelayed: Bool) {
-    if let error = fault.failure(wasDelayed: wasDelayed) {
-      self.terminate(with: error)
-    } else if !self.endIfDeadlineHasPassed() {
-      self.begin()
-    }
-  }
-
-  /// The call's rules are known, and its deadline has been started.
-  private func begin() {
-    let head = self.attempts.plan.makeRequestHead()
-    if let hooks = self.hooks {
-      self.start(head, through: hooks)
-    } else {
-      self.pipeline.start(self.side.makeRequest(head), self)
-    }
-  }
-
-  private func start(_ head: consuming RequestHead, through hooks: CallHooks) {
     hooks.ask(for: self.pipeline, of: self.plan.method, self.attempts)
     guard !self.isOver else {
       // What the interceptor that ended the call has added since.

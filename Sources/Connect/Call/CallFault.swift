@@ -31,37 +31,42 @@ package final class CallFault: Sendable {
 
   private var mayBegin: Bool { Self.active.load(ordering: .relaxed) < self.maximumActive }
 
-  /// How long the call is delayed; nil for not at all. ``endDelay()`` has to follow a delay.
-  func beginDelay() -> Duration? {
-    guard let delay = self.delay, self.mayBegin else { return nil }
-    Self.active.wrappingAdd(1, ordering: .relaxed)
-    return delay
-  }
-
-  func endDelay() { Self.active.wrappingSubtract(1, ordering: .relaxed) }
-
-  /// How the call ends before its first attempt; nil if it goes on.
+  /// Delays a call, or fails it.
   ///
-  /// - Parameter wasDelayed: Whether the call has had its place among those with faults already.
-  func failure(wasDelayed: Bool) -> ConnectError? {
-    wasDelayed || self.mayBegin ? self.error : nil
+  /// - Returns: Whether the call goes on at once.
+  func lets(_ call: Call) -> Bool {
+    guard let delay = self.delay, self.mayBegin else { return self.lets(call, wasDelayed: false) }
+    Self.active.wrappingAdd(1, ordering: .relaxed)
+    let timer = call.executor.schedule(after: delay.clamped) {
+      call.timers.faultDelay.take()?.end()
+      if !call.isOver, self.lets(call, wasDelayed: true), !call.endIfDeadlineHasPassed() { call.goOn() }
+    }
+    call.timers.faultDelay = FaultDelay(timer)
+    return false
   }
+
+  /// - Parameter wasDelayed: Whether the call has had its place among those with faults already.
+  private func lets(_ call: Call, wasDelayed: Bool) -> Bool {
+    guard let error = self.error, wasDelayed || self.mayBegin else { return true }
+    call.terminate(with: error)
+    return false
+  }
+
+  fileprivate static func endDelay() { self.active.wrappingSubtract(1, ordering: .relaxed) }
 }
 
 /// The delay of a call, until it is over. Confined to the call's executor.
 final class FaultDelay {
-  private let fault: CallFault
   private let timer: any CallTimer
 
   /// - Parameter timer: Goes on with the call.
-  init(_ fault: CallFault, _ timer: any CallTimer) {
-    self.fault = fault
+  init(_ timer: any CallTimer) {
     self.timer = timer
   }
 
   /// The delay is over, or its call.
   func end() {
     self.timer.cancel()
-    self.fault.endDelay()
+    CallFault.endDelay()
   }
 }

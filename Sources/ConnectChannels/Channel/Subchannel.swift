@@ -170,7 +170,12 @@ final class Subchannel {
       observer.channel(to: self.environment.origin, did: event)
     }
     func send(_ request: HTTPStreamRequest) -> any HTTPStream {
-      let counter = additions?.counting.map { self.counter($0, at: member.address) }
+      let counter = additions?.counting.map { counting in
+        // Servers of several zones may be one endpoint.
+        self.endpoint.zones == nil
+          ? counting.counter
+          : counting.statistics.counter(of: self.endpoint.zone(at: member.address) ?? "")
+      }
       guard self.tracker != nil || counter != nil else {
         return connection.startStream(request, handler: handler)
       }
@@ -182,13 +187,6 @@ final class Subchannel {
     var added = request
     added.headers.append(contentsOf: additions.metadata)
     return send(added)
-  }
-
-  /// What counts a call to an address of the endpoint.
-  private func counter(_ counting: PickAdditions.Counting, at address: EndpointAddress) -> CallCounter {
-    // Servers of several zones may be one endpoint.
-    guard self.endpoint.zones != nil else { return counting.counter }
-    return counting.statistics.counter(of: self.endpoint.zone(at: address) ?? "")
   }
 
   private func giveBackWaiting() {

@@ -98,7 +98,8 @@ package final class ClusterTLS: Sendable {
     guard let cluster, let message = error.message else { return error }
     var error = error
     if self.security(of: cluster, of: origin) != nil {
-      error.message = message + "; the TLS settings are those that clusterSecurity has for the cluster \"\(cluster)\""
+      error.message =
+        message + "; the TLS settings are those that clusterSecurity has for the cluster \"\(cluster)\""
     } else if self.isLeftOut(cluster) {
       error.message = message + "; \(Self.hint(cluster))"
     }

@@ -34,6 +34,8 @@ final class FakeNetwork: ConnectionOpener, @unchecked Sendable {
   var delay = Duration.zero
   /// All attempts, in their order.
   private(set) var attempts: [String] = []
+  /// The clusters of all attempts, in their order.
+  private(set) var clusters: [String?] = []
   private(set) var connections: [FakeConnection] = []
   /// Of all streams, in their order.
   fileprivate(set) var requests: [HTTPStreamRequest] = []
@@ -47,6 +49,7 @@ final class FakeNetwork: ConnectionOpener, @unchecked Sendable {
   func open(_ attempt: PooledConnection) {
     let address = attempt.address.description
     self.attempts.append(address)
+    self.clusters.append(attempt.cluster)
     let opening = Confined(attempt, to: self.executor)
     switch self.behaviours[address] ?? self.standard {
     case .hangs:
