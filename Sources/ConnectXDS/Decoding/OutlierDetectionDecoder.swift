@@ -60,13 +60,12 @@ enum OutlierDetectionDecoder {
       message.hasEnforcingFailurePercentage ? message.enforcingFailurePercentage : nil,
       at: place.field("enforcing_failure_percentage")
     )
-    let threshold = self.percent(
-      message.hasFailurePercentageThreshold ? message.failurePercentageThreshold : nil,
-      at: place.field("failure_percentage_threshold")
-    )
     guard let enforcing, enforcing != 0 else { return nil }
     var settings = OutlierDetection.FailurePercentage(enforcement: enforcing)
-    if let threshold { settings.threshold = threshold }
+    // More than 100 is not refused, as in gRPC. It ejects nobody.
+    if message.hasFailurePercentageThreshold {
+      settings.threshold = Int(message.failurePercentageThreshold.value)
+    }
     if message.hasFailurePercentageMinimumHosts {
       settings.minimumHosts = Int(message.failurePercentageMinimumHosts.value)
     }

@@ -200,15 +200,18 @@ final class ClusterDecoderTests: XCTestCase {
   }
 
   func testOutlierDetectionThatIsRefused() throws {
-    for name in [
-      "max_ejection_percent", "enforcing_success_rate", "enforcing_failure_percentage",
-      "failure_percentage_threshold",
-    ] {
+    for name in ["max_ejection_percent", "enforcing_success_rate", "enforcing_failure_percentage"] {
       try self.check(
         "name: 'c' \(self.eds) outlier_detection { \(name) { value: 101 } }",
         ["outlier_detection.\(name): value must be <= 100"]
       )
     }
+    XCTAssertEqual(
+      try self.outliers(
+        "enforcing_failure_percentage { value: 1 } failure_percentage_threshold { value: 101 }"
+      ),
+      OutlierDetection(successRate: nil, failurePercentage: .init(threshold: 101, enforcement: 1))
+    )
     for name in ["interval", "base_ejection_time", "max_ejection_time"] {
       try self.check(
         "name: 'c' \(self.eds) outlier_detection { \(name) { seconds: -1 } }",

@@ -1,0 +1,47 @@
+/// Resources with many fields that are not read here: bytes that Envoy's own messages were serialized to. What they say is in
+/// SerializedResourceTests.
+enum SerializedResources {
+  static let listener = """
+    CiJvcmRlcnMuc2hvcC5zdmMuY2x1c3Rlci5sb2NhbDo3MDcwEg8KDRIIMTAuMC4wLjkYnjeAAQKaAaUECqIECmV0eXBlLmdvb2ds\
+    ZWFwaXMuY29tL2Vudm95LmV4dGVuc2lvbnMuZmlsdGVycy5uZXR3b3JrLmh0dHBfY29ubmVjdGlvbl9tYW5hZ2VyLnYzLkh0dHBD\
+    b25uZWN0aW9uTWFuYWdlchK4AwgCEhVvdXRib3VuZF8wLjAuMC4wXzcwNzAaNgoGGgAiADACEixvdXRib3VuZHw3MDcwfHxvcmRl\
+    cnMuc2hvcC5zdmMuY2x1c3Rlci5sb2NhbCpiChhlbnZveS5maWx0ZXJzLmh0dHAuZmF1bHQiRgpEdHlwZS5nb29nbGVhcGlzLmNv\
+    bS9lbnZveS5leHRlbnNpb25zLmZpbHRlcnMuaHR0cC5mYXVsdC52My5IVFRQRmF1bHQqgAEKI2Vudm95LmZpbHRlcnMuaHR0cC5z\
+    dGF0ZWZ1bF9zZXNzaW9uIlcKVXR5cGUuZ29vZ2xlYXBpcy5jb20vZW52b3kuZXh0ZW5zaW9ucy5maWx0ZXJzLmh0dHAuc3RhdGVm\
+    dWxfc2Vzc2lvbi52My5TdGF0ZWZ1bFNlc3Npb24wASplChllbnZveS5maWx0ZXJzLmh0dHAucm91dGVyIkgKQnR5cGUuZ29vZ2xl\
+    YXBpcy5jb20vZW52b3kuZXh0ZW5zaW9ucy5maWx0ZXJzLmh0dHAucm91dGVyLnYzLlJvdXRlchICIAE6CyoJCQAAAAAAAPA/cgII\
+    AZoCBQoDCJAc
+    """
+
+  static let routes = """
+    CixvdXRib3VuZHw3MDcwfHxvcmRlcnMuc2hvcC5zdmMuY2x1c3Rlci5sb2NhbBLeAgonb3JkZXJzLnNob3Auc3ZjLmNsdXN0ZXIu\
+    bG9jYWx8aHR0cHw3MDcwEh1vcmRlcnMuc2hvcC5zdmMuY2x1c3Rlci5sb2NhbBILb3JkZXJzOjcwNzAaqAEKGgoBLyICCAEyEQoI\
+    eC1jYW5hcnlqBQoDeWVzEmQKG291dGJvdW5kfDcwNzB8Y2FuYXJ5fG9yZGVyc0IASjwKNGNvbm5lY3QtZmFpbHVyZSxyZWZ1c2Vk\
+    LXN0cmVhbSx1bmF2YWlsYWJsZSxjYW5jZWxsZWQSAggCMAWiAgQKABIAIgsKCQoFaXN0aW8SACoPCg1vcmRlcnM6NzA3MC8qcgZj\
+    YW5hcnkaWgoDCgEvEkoaRQodChdvdXRib3VuZHw3MDcwfHYxfG9yZGVycxICCFoKIAoXb3V0Ym91bmR8NzA3MHx2MnxvcmRlcnMS\
+    AggKSgF4GgIIZIoBAHIHZGVmYXVsdHABOgBwAQ==
+    """
+
+  static let cluster = """
+    CixvdXRib3VuZHw3MDcwfHxvcmRlcnMuc2hvcC5zdmMuY2x1c3Rlci5sb2NhbBADGjYKBhoAIgAwAhIsb3V0Ym91bmR8NzA3MHx8\
+    b3JkZXJzLnNob3Auc3ZjLmNsdXN0ZXIubG9jYWwiAggKMAFSIQofEgYI/////w8aBgj/////DyIDCPQDKgYI/////w8wAZoBDQoC\
+    CAUSAggFigECCDLCAYACChtlbnZveS50cmFuc3BvcnRfc29ja2V0cy50bHMa4AEKUHR5cGUuZ29vZ2xlYXBpcy5jb20vZW52b3ku\
+    ZXh0ZW5zaW9ucy50cmFuc3BvcnRfc29ja2V0cy50bHMudjMuVXBzdHJlYW1UbHNDb250ZXh0EosBClgiBWlzdGlvQj8KLEoqCihz\
+    cGlmZmU6Ly9jbHVzdGVyLmxvY2FsL25zL3Nob3Avc2Evb3JkZXJzIg8KBXJvb3RzEgZST09UQ0FaDgoDb3duEgdkZWZhdWx0Ei9v\
+    dXRib3VuZF8uNzA3MF8uXy5vcmRlcnMuc2hvcC5zdmMuY2x1c3Rlci5sb2NhbMoBLwotCgVpc3RpbxIkCiIKFWRlZmF1bHRfb3Jp\
+    Z2luYWxfcG9ydBIJEQAAAAAAnrtA2gECGgDiAQZvcmRlcnOiAowBCjZlbnZveS5leHRlbnNpb25zLnVwc3RyZWFtcy5odHRwLnYz\
+    Lkh0dHBQcm90b2NvbE9wdGlvbnMSUgpKdHlwZS5nb29nbGVhcGlzLmNvbS9lbnZveS5leHRlbnNpb25zLnVwc3RyZWFtcy5odHRw\
+    LnYzLkh0dHBQcm90b2NvbE9wdGlvbnMSBBoCEgDKAqsCClsiWQoGbWFnbGV2Ek8KTXR5cGUuZ29vZ2xlYXBpcy5jb20vZW52b3ku\
+    ZXh0ZW5zaW9ucy5sb2FkX2JhbGFuY2luZ19wb2xpY2llcy5tYWdsZXYudjMuTWFnbGV2CssBIsgBCgN3cnISwAEKWHR5cGUuZ29v\
+    Z2xlYXBpcy5jb20vZW52b3kuZXh0ZW5zaW9ucy5sb2FkX2JhbGFuY2luZ19wb2xpY2llcy53cnJfbG9jYWxpdHkudjMuV3JyTG9j\
+    YWxpdHkSZApiCmAiXgoCcnISWApWdHlwZS5nb29nbGVhcGlzLmNvbS9lbnZveS5leHRlbnNpb25zLmxvYWRfYmFsYW5jaW5nX3Bv\
+    bGljaWVzLnJvdW5kX3JvYmluLnYzLlJvdW5kUm9iaW7SAgIqAA==
+    """
+
+  static let endpoints = """
+    CixvdXRib3VuZHw3MDcwfHxvcmRlcnMuc2hvcC5zdmMuY2x1c3Rlci5sb2NhbBKBAQoKCgJldRIEZXUtMRJQCiAKDwoNEggxMC4x\
+    LjAuNBieNxIDCKx1GghvcmRlcnMtMBABGiYKJAoFaXN0aW8SGwoZCgh3b3JrbG9hZBINGgtvcmRlcnM7c2hvcCICCAESGQoRCg8K\
+    DRIIMTAuMS4wLjUYnjcQAyICCAEaAggCMgIIARIqCgoKAnVzEgR1cy0xEhYKEAoOCgwSB2ZkMDA6OjcYnjciAggDGgIIASgBIgUa\
+    AwiMAQ==
+    """
+}
