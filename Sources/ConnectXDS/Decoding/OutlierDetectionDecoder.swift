@@ -62,7 +62,7 @@ enum OutlierDetectionDecoder {
     )
     guard let enforcing, enforcing != 0 else { return nil }
     var settings = OutlierDetection.FailurePercentage(enforcement: enforcing)
-    // More than 100 is not refused, as in gRPC. It ejects nobody.
+    // More than 100 is not refused, as in gRPC.
     if message.hasFailurePercentageThreshold {
       settings.threshold = Int(message.failurePercentageThreshold.value)
     }
