@@ -39,8 +39,14 @@ struct HeaderCondition: Sendable {
   }
 
   func holds(for headers: Headers) -> Bool {
-    let value = headers.value(ofLowercased: self.name)
-    return (value.map(self.meets) ?? false) != self.isInverted
+    guard let value = headers.value(ofLowercased: self.name) else {
+      return self.isInverted && self.isForAnyValue
+    }
+    return self.meets(value) != self.isInverted
+  }
+
+  private var isForAnyValue: Bool {
+    if case .plain(.present) = self.rule { true } else { false }
   }
 
   private func meets(_ value: String) -> Bool {

@@ -60,7 +60,8 @@ public struct HeaderMatch: Sendable, Hashable {
   public var name: String
   /// What its value has to be. Several values are joined with commas. A header that is not there matches no rule.
   public var rule: Rule
-  /// Whether calls match that do not meet the rule.
+  /// Whether calls match whose value does not meet the rule. A call without the header matches only if the rule is
+  /// ``Rule/present`` (as in gRPC).
   public var isInverted: Bool
   /// Whether the rule's text is compared without regard to the case of ASCII letters; false by default. Not for regular
   /// expressions.

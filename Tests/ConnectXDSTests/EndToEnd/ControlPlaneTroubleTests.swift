@@ -81,10 +81,13 @@ final class ControlPlaneTroubleTests: XCTestCase {
       let failures = try await mesh.withClient { client in
         try await client.waitForServers(mesh.names("a"))
         let load = MeshLoad(client)
-        for kind in MeshPlane.Kind.allCases {
+        let names: [MeshPlane.Kind: JSON] = [
+          .listener: "orders", .route: "routes", .cluster: "a", .endpoints: "a",
+        ]
+        for (kind, name) in names {
           let before = try await mesh.plane.records().records.count
           // A byte that begins a field, and nothing behind it.
-          try await mesh.plane.send(kind.rawValue, [["name": "a", "base64": "Cg=="]])
+          try await mesh.plane.send(kind.rawValue, [["name": name, "base64": "Cg=="]])
           try await eventually("\(kind) is refused") {
             try await mesh.plane.records().records.dropFirst(before).contains {
               $0.type == kind.rawValue && $0.error?.isEmpty == false
@@ -124,8 +127,6 @@ final class ControlPlaneTroubleTests: XCTestCase {
         XCTAssertEqual(states.last?.refusal?.details.contains("type"), true, "\(states)")
         XCTAssertTrue(snapshot.json.contains("NACKED"), snapshot.json)
       }
-      let summary = try await mesh.plane.records().summary["cluster"]
-      XCTAssertNil(summary, "the client has gone")
     }
   }
 

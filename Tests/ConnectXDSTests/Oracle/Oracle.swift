@@ -20,6 +20,8 @@ struct Oracle: Sendable {
     var features: [String]
     /// Of each step.
     var calls: [[Call]]
+    /// Whether the step has the target's listener.
+    var hasListener: [Bool]
   }
 
   /// What became of calls that are equal.

@@ -66,7 +66,9 @@ final class XDSOracleTests: XCTestCase {
       for kind in MeshPlane.Kind.allCases {
         let (one, other) = (our.summary[kind.rawValue], their.summary[kind.rawValue])
         let (names, theirNames) = (one?.names ?? [], other?.names ?? [])
-        if names != theirNames {
+        // grpcio goes on asking for the routes of a listener that was deleted.
+        let isForNothing = !scenario.hasListener[index] && names.isEmpty
+        if names != theirNames, !isForNothing {
           result.append("step \(index): asks for \(kind) \(names), but grpcio for \(theirNames)")
         }
         guard let one, let other, !names.isEmpty else { continue }

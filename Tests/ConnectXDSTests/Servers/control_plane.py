@@ -6,7 +6,7 @@ Announces the process id `pid`. Commands have `do`, and `plane`, the name of a c
   paths `certificate` and `key`, and `roots` to demand certificates of clients): answered with `address`. What the plane has stays.
 - `stop`: ends the server; streams break.
 - `set` with `type` (a key of TYPES) and `resources`: all resources of the type. Each is protobuf's JSON without `@type`, or
-  `{"name", "base64"}` with any bytes, or has `"@type"` for another type.
+  `{"name", "base64"}` with any bytes, in a wrapper with the name.
 - `put` with `type` and `resources`: adds them or takes the place of those with the same names. `remove` with `type` and `names`.
 - `send` with `type`, `resources`: one response at once on each stream, whatever is subscribed.
 - `hold` with `types`: no responses for them; those that wait are sent when a later `hold` leaves the type out.
@@ -54,9 +54,13 @@ def name_of(resource: dict) -> str:
 def packed(url: str, resource: dict) -> any_pb2.Any:
     """A resource as it is sent."""
     if "base64" in resource:
-        return any_pb2.Any(
-            type_url=resource.get("type_url", url), value=base64.b64decode(resource["base64"])
-        )
+        # With its name outside, as the name inside may not be readable.
+        wrapper = discovery_pb2.Resource(name=resource.get("name", ""))
+        wrapper.resource.type_url = resource.get("type_url", url)
+        wrapper.resource.value = base64.b64decode(resource["base64"])
+        result = any_pb2.Any()
+        result.Pack(wrapper)
+        return result
     return json_format.ParseDict({"@type": url} | resource, any_pb2.Any(), descriptor_pool=xds_messages.pool)
 
 

@@ -184,9 +184,6 @@ CLUSTER = {
     ),
     "percentage over 100": lambda r: r.update(outlier_detection={"max_ejection_percent": 101}),
     "enforcement over 100": lambda r: r.update(outlier_detection={"enforcing_success_rate": 101}),
-    "threshold over 100": lambda r: r.update(
-        outlier_detection={"failure_percentage_threshold": 101}
-    ),
     "negative interval": lambda r: r.update(outlier_detection={"interval": "-1s"}),
     "unknown transport": lambda r: r.update(
         transport_socket=typed("odd", "config.route.v3.RouteConfiguration")

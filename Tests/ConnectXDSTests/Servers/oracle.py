@@ -163,6 +163,7 @@ def run(command: dict, addresses: dict[str, str]) -> dict:
             "target": scenario["target"],
             "features": scenario["features"],
             "calls": calls,
+            "hasListener": [bool(step["resources"]["listener"]) for step in scenario["steps"]],
         }
     plane = control_plane.planes[name]
     if do == "step":
