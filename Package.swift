@@ -279,6 +279,7 @@ let package = Package(
         "ConnectProtobufC",
         "ConnectReflection",
         "ConnectTesting",
+        "ConnectXDS",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Histogram", package: "hdrhistogram-swift"),
         .product(name: "NIOCore", package: "swift-nio"),

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Foundation
 
 struct Doctor: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -13,6 +14,11 @@ struct Doctor: AsyncParsableCommand {
 
         connectrpc doctor https://demo.example
         connectrpc doctor https://demo.example/acme.v1.Users/Get --protocol grpc
+
+      With --xds, it looks at the bootstrap, at each control plane and at the resources of the target in place of the name, TCP \
+      and TLS.
+
+        connectrpc doctor http://orders/acme.v1.Orders/Get --protocol grpc --xds xds:///orders
       """
   )
 
@@ -30,7 +36,8 @@ struct Doctor: AsyncParsableCommand {
     try await Failure.reported {
       let address = try ServiceAddress(serviceOrMethod: self.url)
       let host = address.host
-      try self.server.check(for: host)
+      // The doctor says more of mistakes in the bootstrap.
+      if self.server.xdsTarget == nil { try self.server.check(for: host) }
       var isBroken = false
       func say(_ findings: [Finding]) {
         for finding in findings {
@@ -40,7 +47,11 @@ struct Doctor: AsyncParsableCommand {
       }
       let calls = CallCheck(host: host, method: address.path, server: self.server)
       let name = ServerName(host: host)
-      if host.socketScheme != nil {
+      if let target = self.server.xdsTarget?.withoutBlanks {
+        let findings = await XDSCheck(target: target, environment: ProcessInfo.processInfo.environment).run()
+        say(findings)
+        if isBroken { throw ExitCode(78) }
+      } else if host.socketScheme != nil {
         // Nothing is below HTTP but the socket.
       } else if try self.server.usesProxy(to: name) {
         say([Finding("proxy", .works, "connections go through it")])

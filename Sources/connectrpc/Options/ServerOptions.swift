@@ -3,6 +3,7 @@ import Connect
 import ConnectChannels
 import ConnectHTTP3
 import ConnectNIO
+import ConnectXDS
 import Foundation
 import NIOCore
 
@@ -86,6 +87,15 @@ struct ServerOptions: ParsableArguments {
   )
   var resolve: [String] = []
 
+  @Option(
+    name: .customLong("xds"),
+    help: ArgumentHelp(
+      "Where a control plane says that calls go, in place of the name in the URL: xds:///NAME. The bootstrap is that of GRPC_XDS_BOOTSTRAP or GRPC_XDS_BOOTSTRAP_CONFIG.",
+      valueName: "target"
+    )
+  )
+  var xdsTarget: String?
+
   // MARK: The client
 
   /// - Parameter needsDuplex: Whether requests and responses overlap, which HTTP/1.1 does not allow.
@@ -103,7 +113,19 @@ struct ServerOptions: ParsableArguments {
     configuration.tls = try self.tls()
     if let proxy = self.proxy { configuration.proxy = try Self.selection(proxy) }
     if let resolver = try self.resolver(for: host) { configuration.channel.resolver = resolver }
+    if let target = self.xdsTarget?.withoutBlanks { try Self.resolve(target, &configuration) }
     return configuration
+  }
+
+  private static func resolve(_ target: String, _ configuration: inout NIOHTTPClient.Configuration) throws {
+    do {
+      let client = XDSClient(bootstrap: try XDSBootstrap.ofEnvironment())
+      try configuration.resolve(through: client, target: target)
+    } catch let error as XDSBootstrapError {
+      throw Failure.usage("--xds \(target): \(error)")
+    } catch let error as ConnectError {
+      throw Failure.usage("--xds \(target): \(error.message ?? "\(error)")")
+    }
   }
 
   private func tls() throws -> NIOHTTPClient.Configuration.TLS {
