@@ -3,7 +3,6 @@ import Connect
 import ConnectChannels
 import ConnectHTTP3
 import ConnectNIO
-import ConnectXDS
 import Foundation
 import NIOCore
 
@@ -113,19 +112,8 @@ struct ServerOptions: ParsableArguments {
     configuration.tls = try self.tls()
     if let proxy = self.proxy { configuration.proxy = try Self.selection(proxy) }
     if let resolver = try self.resolver(for: host) { configuration.channel.resolver = resolver }
-    if let target = self.xdsTarget?.withoutBlanks { try Self.resolve(target, &configuration) }
+    if let target = self.xdsTarget?.withoutBlanks { try configuration.resolve(xdsTarget: target) }
     return configuration
-  }
-
-  private static func resolve(_ target: String, _ configuration: inout NIOHTTPClient.Configuration) throws {
-    do {
-      let client = XDSClient(bootstrap: try XDSBootstrap.ofEnvironment())
-      try configuration.resolve(through: client, target: target)
-    } catch let error as XDSBootstrapError {
-      throw Failure.usage("--xds \(target): \(error)")
-    } catch let error as ConnectError {
-      throw Failure.usage("--xds \(target): \(error.message ?? "\(error)")")
-    }
   }
 
   private func tls() throws -> NIOHTTPClient.Configuration.TLS {
