@@ -1,3 +1,4 @@
+internal import Connect
 internal import ConnectChannels
 internal import Foundation
 internal import SwiftProtobuf
@@ -7,7 +8,7 @@ internal import XCTest
 
 /// Resources like those that Istio sends, with the fields of Envoy's whole messages: what is not read here does not disturb.
 final class SerializedResourceTests: XCTestCase {
-  private let name = "outbound|7070||orders.shop.svc.cluster.local"
+  private let service = "outbound|7070||orders.shop.svc.cluster.local"
 
   private func decode(_ text: String, as type: ResourceType) throws -> ResourceDecoder.Decoded {
     let message = Google_Protobuf_Any.with {
@@ -25,7 +26,7 @@ final class SerializedResourceTests: XCTestCase {
       try decoded.resource.get(),
       .listener(
         ListenerResource(
-          routes: .named(self.name),
+          routes: .named(self.service),
           filters: [
             .init(name: "envoy.filters.http.fault", kind: .fault(FaultSettings())),
             .init(name: "envoy.filters.http.router", kind: .router),
@@ -37,7 +38,7 @@ final class SerializedResourceTests: XCTestCase {
 
   func testRoutes() throws {
     let decoded = try self.decode(SerializedResources.routes, as: .routeConfiguration)
-    XCTAssertEqual(decoded.name, self.name)
+    XCTAssertEqual(decoded.name, self.service)
     let canary = RouteForward(
       shares: [.init(cluster: "outbound|7070|canary|orders", weight: 1)],
       maximumStreamDuration: .zero,
@@ -75,13 +76,13 @@ final class SerializedResourceTests: XCTestCase {
 
   func testCluster() throws {
     let decoded = try self.decode(SerializedResources.cluster, as: .cluster)
-    XCTAssertEqual(decoded.name, self.name)
+    XCTAssertEqual(decoded.name, self.service)
     let name = ClusterSecurity.NameMatcher(rule: .exact("spiffe://cluster.local/ns/shop/sa/orders"))
     XCTAssertEqual(
       try decoded.resource.get(),
       .cluster(
         ClusterResource(
-          kind: .endpoints(self.name),
+          kind: .endpoints(self.service),
           policy: .byLocality(.roundRobin),
           maximumCalls: 500,
           outlierDetection: OutlierDetection(
@@ -98,7 +99,7 @@ final class SerializedResourceTests: XCTestCase {
 
   func testEndpoints() throws {
     let decoded = try self.decode(SerializedResources.endpoints, as: .endpoints)
-    XCTAssertEqual(decoded.name, self.name)
+    XCTAssertEqual(decoded.name, self.service)
     func endpoint(_ address: String, weight: UInt32) throws -> Endpoint {
       var endpoint = try XCTUnwrap(Endpoint(address))
       endpoint.weight = weight
