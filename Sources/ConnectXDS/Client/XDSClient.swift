@@ -18,6 +18,9 @@ internal import Foundation
 public final class XDSClient: Sendable {
   /// The transport to a control plane. It is asked for when a stream starts, on the client's executor, and should answer with the
   /// same transport each time.
+  ///
+  /// It should send HTTP/2 pings while a stream is open: a stream is silent for hours, and nothing else finds that its connection
+  /// is dead. Its connections should give up after less than 20 seconds, so that other control planes take over soon.
   public typealias Transport = @Sendable (XDSBootstrap.Server) throws -> any HTTPClientInterface
 
   /// Where control planes are, and who this client is.
