@@ -25,6 +25,9 @@ PERCENT = {"denominator": "HUNDRED"}
 
 
 class Scenario:
+    # With other sizes, this client has more entries on a ring than gRPC, and keys lead to other servers.
+    ring = {"hash_function": "XX_HASH", "minimum_ring_size": 1024, "maximum_ring_size": 1024}
+
     def __init__(self, seed: int, servers: dict[str, str]):
         self.random = random.Random(seed)
         self.seed = seed
@@ -106,7 +109,7 @@ class Scenario:
             self.hashes = True
             return {
                 "load_balancing_policy": {
-                    "policies": [make.policy("ring_hash", {"hash_function": "XX_HASH"})]
+                    "policies": [make.policy("ring_hash", self.ring)]
                 }
             }
         entry = {

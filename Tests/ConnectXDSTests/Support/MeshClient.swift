@@ -44,12 +44,14 @@ struct MeshClient: Sendable {
     let policy = RetryPolicy(maximumAttempts: 1, methods: { _ in true })
     let budget = RetryBudget(maximumTokens: 1_000_000)
     let host = target.split(separator: "/").last.map(String.init) ?? "mesh"
-    let config = ProtocolClientConfig(
+    var config = ProtocolClientConfig(
       host: "http://\(host)",
       networkProtocol: .grpc,
       codec: ProtoCodec(),
       interceptors: [{ _ in RetryInterceptor(policy: policy, budget: budget) }]
     )
+    // gRPC makes up to five attempts.
+    config.retries.maximumRetries = 4
     let client = MeshClient(xds: xds, client: ProtocolClient(httpClient: httpClient, config: config))
     do {
       let result = try await body(client)
