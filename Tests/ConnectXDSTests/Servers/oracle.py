@@ -138,7 +138,7 @@ def support(steps: list[dict]) -> list:
     return [
         (
             [
-                ([] if sum(call["codes"].values()) < 16 else sorted(call["servers"]), sorted(call["codes"]))
+                ([] if sum(call["codes"].values()) <= 16 else sorted(call["servers"]), sorted(call["codes"]))
                 for call in step["calls"]
             ],
             {type: (one["names"], one["outcome"]) for type, one in step["summary"].items()},
