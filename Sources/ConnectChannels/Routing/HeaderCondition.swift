@@ -82,7 +82,7 @@ struct HeaderCondition: Sendable {
 
 extension Headers {
   /// The value of a header, several values with commas between them; nil if there is none. Binary headers have no value for
-  /// routes (gRFC A31).
+  /// routes (gRFC A31). The type of the content, which is set later, counts as that of gRPC (A28), whatever the protocol.
   ///
   /// - Parameter name: In lower case.
   func value(ofLowercased name: String) -> String? {
@@ -92,6 +92,7 @@ extension Headers {
       // One value costs no allocation.
       if let before = value { value = "\(before),\(field.value)" } else { value = field.value }
     }
+    if value == nil, name == "content-type" { return "application/grpc" }
     return value
   }
 }

@@ -100,6 +100,15 @@ final class MethodRouterTests: XCTestCase {
     XCTAssertNil(Self.cluster([binary], "/a/b", ["a-bin": ["x"]]))
   }
 
+  /// Routes of xDS may ask for it, and gRPC lets them.
+  func testContentTypeIsThatOfGRPC() {
+    func cluster(_ rule: HeaderMatch.Rule) -> String? {
+      Self.cluster([Route(RouteMatch(headers: [HeaderMatch("Content-Type", rule)]), to: "a")], "/a/b")
+    }
+    XCTAssertEqual(cluster(.exact("application/grpc")), "a")
+    XCTAssertNil(cluster(.prefix("application/json")))
+  }
+
   func testFraction() {
     for (fraction, range) in [(0, 0...0), (0.25, 2_300...2_700), (1, 10_000...10_000)]
       as [(Double, ClosedRange<Int>)]
