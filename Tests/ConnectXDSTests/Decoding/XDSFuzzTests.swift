@@ -60,13 +60,15 @@ final class XDSFuzzTests: XCTestCase {
 
   func testDamagedWrappers() throws {
     var random = SeededGenerator()
-    for _ in 0..<Self.rounds / 4 {
-      guard let (type, text) = ResourceExamples.all.randomElement(using: &random) else { return }
+    let wrappers = try ResourceExamples.all.map { type, text in
       let wrapper = try Envoy_Service_Discovery_V3_Resource.with {
         $0.name = "a"
         $0.resource = try ResourceText.message(text, as: type)
       }
-      let packed = try Google_Protobuf_Any(message: wrapper)
+      return (type: type, packed: try ResourceText.onWire(Google_Protobuf_Any(message: wrapper)))
+    }
+    for _ in 0..<Self.rounds / 4 {
+      guard let (type, packed) = wrappers.randomElement(using: &random) else { return }
       var bytes = Array(packed.value)
       self.damage(&bytes, bytes, &random)
       let message = Google_Protobuf_Any.with {
