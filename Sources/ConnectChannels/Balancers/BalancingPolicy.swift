@@ -59,7 +59,7 @@ public struct BalancingPolicy: Sendable, Hashable {
     case .zoneAware(let settings, let base):
       ZoneAwareBalancer(settings, of: base, at: place, seed: random.next())
     case .limited(let limits, let base):
-      LimitedBalancer(limits, of: base.makeBalancer(random: &random, at: place))
+      LimitedBalancer(limits, of: base.makeBalancer(random: &random, at: place), base)
     case .custom(let policy): policy.makeBalancer()
     }
   }

@@ -2,13 +2,16 @@
 /// `xds_cluster_impl_experimental`.
 struct LimitedBalancer: SuccessorBalancer {
   private let limits: CallLimits
+  private let policy: BalancingPolicy
   private var base: any LoadBalancer
   /// By zone: what picks add to calls.
   private var additions: [String: PickAdditions] = [:]
   private let drops: [LimitedPicker.Drop]
 
-  init(_ limits: CallLimits, of base: any LoadBalancer) {
+  /// - Parameter policy: That of `base`.
+  init(_ limits: CallLimits, of base: any LoadBalancer, _ policy: BalancingPolicy) {
     self.limits = limits
+    self.policy = policy
     self.base = base
     self.drops = limits.drops.map { drop in
       LimitedPicker.Drop(
@@ -20,7 +23,7 @@ struct LimitedBalancer: SuccessorBalancer {
   }
 
   mutating func succeed(_ earlier: LimitedBalancer) {
-    self.base = self.base.succeeding(earlier.base)
+    self.base = self.policy == earlier.policy ? earlier.base : self.base.succeeding(earlier.base)
     if self.limits.statistics == earlier.limits.statistics { self.additions = earlier.additions }
   }
 

@@ -92,6 +92,13 @@ final class DependencyWatch: @unchecked Sendable {
     if self.graph.set(knowledge, of: dependency) { self.evaluateSoon() }
   }
 
+  private func cannotFind(_ dependency: Dependency, _ error: ConnectError) {
+    // The control plane cannot be reached, and has not said that the resource does not exist. The last configuration stays in
+    // use until it can.
+    if error.code == .unavailable, self.last != nil { return }
+    self.learn(.missing(error), of: dependency)
+  }
+
   private func watch(_ dependency: Dependency) -> Watch {
     switch dependency {
     case .resource(let type, let name):
@@ -99,7 +106,7 @@ final class DependencyWatch: @unchecked Sendable {
         self.environment.source.watch(type, name) { [weak self] state in
           switch state {
           case .present(let resource): self?.learn(.present(resource), of: dependency)
-          case .missing(let error): self?.learn(.missing(error), of: dependency)
+          case .missing(let error): self?.cannotFind(dependency, error)
           }
         }
       )

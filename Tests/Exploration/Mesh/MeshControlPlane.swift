@@ -21,6 +21,8 @@ final class MeshControlPlane: @unchecked Sendable {
   private var random: SeededRandom
   private var resources: [MeshType: [String: Google_Protobuf_Any]] = [:]
   private var versions: [MeshType: Int] = [:]
+  /// The versions in which resources were removed last.
+  private var removals: [MeshType: Int] = [:]
   /// The longest time from a change to a response.
   var delay = Duration.milliseconds(50)
   /// Responses of nonsense that are sent before the next good one.
@@ -38,6 +40,7 @@ final class MeshControlPlane: @unchecked Sendable {
   func set(_ type: MeshType, _ name: String, _ resource: Google_Protobuf_Any?) {
     self.resources[type, default: [:]][name] = resource
     self.versions[type, default: 0] += 1
+    if resource == nil { self.removals[type] = self.versions[type] }
   }
 
   /// Removes all resources of a type but these.
@@ -114,6 +117,12 @@ final class MeshControlPlane: @unchecked Sendable {
     stream.subscriptions[type] = subscription
   }
 
+  /// Whether the next response of a type has less than the last one.
+  private func removes(_ type: MeshType, _ stream: Stream) -> Bool {
+    guard let removal = self.removals[type] else { return false }
+    return stream.subscriptions[type]?.sent.map { $0 < removal } ?? true
+  }
+
   private func nextResponse(_ stream: Stream) -> Response? {
     if !self.nonsense.isEmpty, !stream.subscriptions.isEmpty {
       var response = self.nonsense.removeFirst()
@@ -132,6 +141,9 @@ final class MeshControlPlane: @unchecked Sendable {
       guard let subscription = stream.subscriptions[type], !subscription.names.isEmpty else { continue }
       if subscription.sent != self.versions[type, default: 0] { due.append(type) }
     }
+    // What goes is not used any more: new routes are there before.
+    let isLast = due.contains(.listener) || due.contains(.routes)
+    if isLast { due.removeAll { ($0 == .cluster || $0 == .endpoints) && self.removes($0, stream) } }
     guard !due.isEmpty else { return nil }
     let type = due[self.random.index(below: due.count)]
     let version = self.versions[type, default: 0]
