@@ -25,6 +25,11 @@ struct XDSCheck {
     var findings = [
       Finding("bootstrap", .works, "node \"\(bootstrap.node.id)\", \(bootstrap.servers.count) control planes")
     ]
+    do throws(ConnectError) {
+      _ = try XDSClient(bootstrap: bootstrap).resolver(for: self.target)
+    } catch {
+      return findings + [Finding("target", .broken, error.message ?? "\(error)")]
+    }
     // Each by itself, as a client asks the later ones only if the earlier ones cannot be reached.
     for server in bootstrap.servers {
       var single = bootstrap
