@@ -80,4 +80,34 @@ final class MeshTLSTests: XCTestCase {
       }
     }
   }
+
+  /// The control plane itself demands a certificate. Without one, nothing is known.
+  func testControlPlane() async throws {
+    try await withFolder { folder in
+      try await Mesh.run { mesh in
+        let files = try await mesh.servers.certificates(in: folder, client: "client.example")
+        try await mesh.serveAllZones()
+        try await mesh.plane.stop()
+        try await mesh.plane.start(tls: files.tls)
+        var bootstrap = Mesh.bootstrap(mesh.address)
+        bootstrap.servers[0].credentials = .tls(
+          roots: files.roots,
+          identity: .init(certificates: files.client, key: files.clientKey),
+          refreshInterval: .seconds(60)
+        )
+        try await MeshClient.run(bootstrap, target: Mesh.target) { client in
+          try await client.waitForServers(mesh.names("a", "b", "c"), inRowsOf: 120)
+        }
+        bootstrap.servers[0].credentials = .tls(
+          roots: files.roots,
+          identity: nil,
+          refreshInterval: .seconds(60)
+        )
+        try await MeshClient.run(bootstrap, target: Mesh.target) { client in
+          let answer = await client.call()
+          XCTAssertEqual(answer.code, .unavailable, "\(answer)")
+        }
+      }
+    }
+  }
 }

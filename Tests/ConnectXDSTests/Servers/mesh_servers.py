@@ -9,7 +9,7 @@ Announces the process id `pid`. Commands have `do`, and `name`, the name of a se
 - `stats`: `started` and `ended` calls.
 - `certificates` with `folder`, `client` (a name) and `renewal`: writes certificates of a new authority, for servers and clients; as a
   renewal, only a new certificate for the client, of the same authority. Answered with paths: `roots`, `server`, `serverKey`, `client`,
-  `clientKey`. Servers are named `server.mesh.example`.
+  `clientKey`. Servers are named `server.mesh.example` and 127.0.0.1.
 
 Each server answers every unary call, whatever the path, with a `google.protobuf.StringValue`: a JSON object with the `server`,
 the `path`, the `metadata` of the call, and the `identity` (names in the client's certificate). Metadata of the call can ask for
@@ -125,7 +125,7 @@ def certificates(folder: str, client: str, is_renewal: bool) -> dict:
     if not is_renewal:
         authority = authorities[folder] = trustme.CA()
         write(folder, "roots.pem", authority.cert_pem.bytes())
-        server = authority.issue_cert("server.mesh.example")
+        server = authority.issue_cert("server.mesh.example", "127.0.0.1")
         write(folder, "server.pem", *(pem.bytes() for pem in server.cert_chain_pems))
         write(folder, "server.key", server.private_key_pem.bytes())
     issued = authorities[folder].issue_cert(client)
