@@ -579,7 +579,8 @@ let package = Package(
     .target(
       name: "Exploration",
       dependencies: [
-        "Connect", "ConnectChannels", "ConnectInterceptors", "ConnectSimulation", "ConnectTesting", "ConnectXDS",
+        "Connect", "ConnectChannels", "ConnectInterceptors", "ConnectSimulation", "ConnectTesting",
+        "ConnectXDS",
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
       ],
       path: "Tests/Exploration",

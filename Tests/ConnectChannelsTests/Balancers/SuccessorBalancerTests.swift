@@ -3,7 +3,8 @@ import XCTest
 
 /// A change of the policy does not begin the waits of parts anew.
 final class SuccessorBalancerTests: XCTestCase {
-  private func priorities(_ last: BalancingPolicy, _ first: BalancingPolicy = .roundRobin) -> BalancingPolicy {
+  private func priorities(_ last: BalancingPolicy, _ first: BalancingPolicy = .roundRobin) -> BalancingPolicy
+  {
     .priority([.init("a", first), .init("b", last)])
   }
 

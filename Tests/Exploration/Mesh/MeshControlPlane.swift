@@ -97,7 +97,9 @@ final class MeshControlPlane: @unchecked Sendable {
       // An answer to nonsense of an unknown type.
       return
     }
-    if !stream.hasNode, request.node.id != "explorer" { self.problems.append("the first request has no node") }
+    if !stream.hasNode, request.node.id != "explorer" {
+      self.problems.append("the first request has no node")
+    }
     stream.hasNode = true
     var subscription = stream.subscriptions[type] ?? Subscription()
     // An answer to an earlier response.

@@ -22,7 +22,9 @@ private final class MeshLedger: @unchecked Sendable {
     if server == self.poisoned { self.add("call \(text) went to a server of endpoints that were refused") }
     guard let allowed, let start = self.starts[text], start > allowed.since else { return }
     if !allowed.servers.contains(server) {
-      self.add("call \(text) went to server \(server), though the routes say otherwise since \(allowed.since)")
+      self.add(
+        "call \(text) went to server \(server), though the routes say otherwise since \(allowed.since)"
+      )
     }
   }
 
@@ -61,7 +63,8 @@ extension MeshScenario {
       node: .init(id: "explorer")
     )
     let controlClient = cluster.httpClient()
-    let xds = XDSClient(bootstrap: bootstrap, on: cluster.callExecutor, seed: self.seed) { _ in controlClient }
+    let xds = XDSClient(bootstrap: bootstrap, on: cluster.callExecutor, seed: self.seed) { _ in controlClient
+    }
     // When all calls are over: its stream would be left.
     cluster.at(self.duration + .seconds(30)) { xds.shutDown() }
     var problems: [String] = []
@@ -80,10 +83,16 @@ extension MeshScenario {
         try await self.call(number, client, cluster.clock, ledger)
       }
     } catch {
-      return Finding(report: await cluster.run(for: .zero, load: .open(perSecond: 1)) { _ in }, problems: ["\(error)"], checks: [])
+      return Finding(
+        report: await cluster.run(for: .zero, load: .open(perSecond: 1)) { _ in },
+        problems: ["\(error)"],
+        checks: []
+      )
     }
     problems += report.violations + ledger.problems + plane.problems
-    let broken = self.steps.flatMap(\.changes).filter { if case .brokenEndpoints = $0 { true } else { false } }
+    let broken = self.steps.flatMap(\.changes).filter {
+      if case .brokenEndpoints = $0 { true } else { false }
+    }
     var checks: [String] = []
     if !broken.isEmpty, plane.refusals.contains(where: { $0.contains("priority") }) {
       checks.append("endpoints that cannot be used are refused")

@@ -40,7 +40,9 @@ package struct MeshScenario: Sendable, CustomStringConvertible {
     /// Which control plane.
     var index: Int
 
-    var description: String { "\(self.time): \(self.fault) of control plane \(self.index) for \(self.length)" }
+    var description: String {
+      "\(self.time): \(self.fault) of control plane \(self.index) for \(self.length)"
+    }
   }
 
   package let seed: UInt64
@@ -157,7 +159,7 @@ package struct MeshScenario: Sendable, CustomStringConvertible {
     for _ in 0..<(1 + random.index(below: 4)) {
       self.troubles.append(
         Trouble(
-          time: random.duration(.seconds(2) ... max(end, .seconds(3))),
+          time: random.duration(.seconds(2)...max(end, .seconds(3))),
           // After 15 s of silence, what was asked for does not exist.
           length: random.duration(.milliseconds(100) ... .seconds(9)),
           fault: random.element([.crash, .freeze, .goAway, .partition]),
