@@ -85,15 +85,16 @@ benchmarks = Tests/Benchmarks
 benchmark = for product in $(1); do \
 	swift build -q -c release --package-path $(benchmarks) --product $$product --disable-build-manifest-caching || exit 1; done
 
-# How many seeds, or which one.
+# How many seeds, or which one. Meshes are clients that control planes configure.
 seeds ?= 1000
 
 .PHONY: explore
-explore: ## Run random clusters and faults against what must hold: seeds=N, or seed=S for one of them
+explore: ## Run random clusters, meshes and faults against what must hold: seeds=N, or seed=S or mesh=S for one of them
 	@.ci/setup build
 	@echo "Building (the first build takes some minutes)"
 	@swift build -q -c release --scratch-path .build-explore --product Explore
-	@.build-explore/release/Explore $(if $(seed),seed $(seed),$(seeds))
+	@$(if $(mesh),,.build-explore/release/Explore $(if $(seed),seed $(seed),$(seeds)))
+	@$(if $(seed),,.build-explore/release/Explore mesh $(if $(mesh),1 $(mesh),$(seeds)))
 
 .PHONY: bench
 bench: venv ## Measure what calls cost, side by side with peers (many minutes)

@@ -34,6 +34,24 @@ final class ExplorationTests: XCTestCase {
     }
   }
 
+  /// Clients that control planes configure. In the last ones calls waited for ever in a cluster that routes had left, or failed
+  /// while the control plane could not be reached.
+  func testMeshes() async {
+    for seed in Array(1...30) + [156, 91, 32] as [UInt64] {
+      let scenario = MeshScenario(seed: seed)
+      let finding = await scenario.run()
+      XCTAssertEqual(finding.problems, [], "\(scenario)\nmake explore mesh=\(seed)")
+    }
+  }
+
+  func testEachMeshIsTheSameAgain() async {
+    for seed in 1...4 as ClosedRange<UInt64> {
+      let first = await MeshScenario(seed: seed).run()
+      let second = await MeshScenario(seed: seed).run()
+      XCTAssertEqual(first.report, second.report, "make explore mesh=\(seed)")
+    }
+  }
+
   func testEachSeedIsTheSameAgain() async {
     for seed in 1...6 as ClosedRange<UInt64> {
       let first = await Scenario(seed: seed).run()

@@ -60,9 +60,14 @@ enum Explore {
       let scenario = MeshScenario(seed: seed)
       let finding = await scenario.run()
       calls += finding.report.calls
+      let done = seed - first + 1
+      if done.isMultiple(of: 1_000), done < count {
+        self.say("\(done) meshes, \(calls) calls, \(problems) with problems")
+      }
       guard !finding.problems.isEmpty else { continue }
       problems += 1
       self.say("mesh seed \(seed): \(finding.problems.joined(separator: "; "))")
+      self.say("  again: make explore mesh=\(seed)")
       self.say("  \(scenario)")
     }
     self.say("\(count) meshes from \(first), \(calls) calls: \(problems) with problems")

@@ -150,10 +150,14 @@ final class Call: Cancellable, @unchecked Sendable {
   /// Goes on with a call whose rules are known, and whose deadline has been started.
   func goOn() {
     let head = self.attempts.plan.makeRequestHead()
-    guard let hooks = self.hooks else {
+    if let hooks = self.hooks {
+      self.start(head, through: hooks)
+    } else {
       self.pipeline.start(self.side.makeRequest(head), self)
-      return
     }
+  }
+
+  private func start(_ head: consuming RequestHead, through hooks: CallHooks) {
     hooks.ask(for: self.pipeline, of: self.plan.method, self.attempts)
     guard !self.isOver else {
       // What the interceptor that ended the call has added since.

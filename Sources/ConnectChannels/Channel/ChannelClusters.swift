@@ -77,6 +77,22 @@ final class ChannelClusters {
     return handles
   }
 
+  /// The calls that wait in clusters without endpoints that no route leads to any more: they would never get any.
+  func takeStranded() -> [WaitingStream] {
+    guard let basis = self.basis else { return [] }
+    let strandable = self.table.present.filter { member in
+      !member.channel.waiting.isEmpty && member.channel.endpoints.subchannels.list.isEmpty
+    }
+    if strandable.isEmpty { return [] }
+    let routed = basis.routing.reachableClusters
+    var stranded: [WaitingStream] = []
+    for member in strandable where !routed.contains(member.name) {
+      stranded += member.channel.waiting.takeAll()
+      member.channel.waitingDidChange()
+    }
+    return stranded
+  }
+
   /// There are no routes any more. Calls that routes have led to clusters go on there.
   func leaveRoutes() { self.basis = nil }
 

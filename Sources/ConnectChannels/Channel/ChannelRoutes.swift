@@ -47,7 +47,8 @@ struct ChannelRoutes {
       self.channel.finishIfNothingIsLeft()
       return
     }
-    if clusters.areRouted, self.channel.resolution.isActive { self.channel.publish(clusters.table.state) }
+    guard clusters.areRouted, self.channel.resolution.isActive else { return }
+    self.channel.publish(clusters.table.state)
   }
 
   /// Where a request goes that comes here: the channel of a cluster; nil for the endpoints of this channel, or if nothing is
@@ -93,9 +94,14 @@ struct ChannelRoutes {
     if let error = channel.put(stream, choice) { stream.fail(error) }
   }
 
-  /// Calls that came before the routes go on.
+  /// Calls that came before the routes go on. Calls that wait in a cluster that never got endpoints, and
+  /// that routes have left, choose again.
   func takeWaiting() {
-    guard self.channel.clusters?.areRouted == true else { return }
+    guard let clusters = self.channel.clusters, clusters.areRouted else { return }
+    for stream in clusters.takeStranded() {
+      stream.request.destination = nil
+      self.channel.waiting.append(stream)
+    }
     self.channel.waiting.forEach { stream in
       var request = stream.request
       switch self.cluster(for: &request) {

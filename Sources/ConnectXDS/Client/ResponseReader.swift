@@ -16,6 +16,8 @@ struct ResponseReader {
   private var problems: [String] = []
   private var omittedCount = 0
   private var validCount = 0
+  /// Whether all resources have told their names: otherwise one that seems to be missing may be there.
+  private var knowsAllNames = true
   /// The names that were in the response.
   private var names: Set<ResourceName> = []
   /// Those of them that are watched.
@@ -47,7 +49,7 @@ struct ResponseReader {
     for (index, message) in response.resources.enumerated() {
       reader.read(client.decode(message, type), at: index)
     }
-    if type.isDeletedByAbsence { reader.deleteOthers() }
+    if type.isDeletedByAbsence, reader.knowsAllNames { reader.deleteOthers() }
     reader.acknowledge(nonce: response.nonce)
   }
 
@@ -69,7 +71,10 @@ struct ResponseReader {
     var details: String?
     if case .failure(let problem) = decoded.resource { details = problem.problems.joined(separator: "; ") }
     if let details { self.add(details, at: index, decoded.name) }
-    guard let text = decoded.name else { return }
+    guard let text = decoded.name else {
+      self.knowsAllNames = false
+      return
+    }
     let name: ResourceName
     do throws(ResourceName.Problem) {
       name = try ResourceName(text, of: self.type)

@@ -71,6 +71,19 @@ final class ClusterLifeTests: XCTestCase {
     XCTAssertEqual(names, ["b"])
   }
 
+  /// Nothing would ever say where the servers of the old cluster are.
+  func testACallThatWaitsForEndpointsChoosesAgain() {
+    let fleet = self.fleet()
+    fleet.network.answer = { $0.answer() }
+    fleet.route([Route(to: "a")], ["a": Cluster(endpoints: [])])
+    let call = RoutedCall(fleet, waitForReady: true)
+    fleet.route([Route(to: "b")], ["b": Cluster(self.b)])
+    fleet.advance(by: .seconds(1))
+    XCTAssertTrue(call.hasSucceeded)
+    XCTAssertEqual(fleet.network.counts, [self.b: 1])
+    XCTAssertEqual(fleet.snapshot.clusters.map(\.name), ["b"])
+  }
+
   func testEndpointsThatComeLaterServeCallsThatWait() {
     let fleet = self.fleet()
     fleet.network.answer = { $0.answer() }

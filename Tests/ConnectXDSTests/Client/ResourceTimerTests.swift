@@ -141,6 +141,17 @@ final class ResourceTimerTests: XCTestCase {
     XCTAssertEqual(a.take(), ["+1"])
   }
 
+  /// A resource that cannot even be named may be the one that seems to be missing.
+  func testWhatHasNoNameIsNoAbsence() throws {
+    let fixture = DiscoveryFixture()
+    let a = fixture.watch("a")
+    try fixture.respond(["a=1"], version: "1")
+    try fixture.respond(["!no name"], version: "2")
+    XCTAssertEqual(a.take(), ["+1"])
+    try fixture.respond([], version: "3")
+    XCTAssertEqual(a.take().count, 1)
+  }
+
   func testIgnoredDeletion() throws {
     let fixture = DiscoveryFixture(
       XDSBootstrap(servers: [.init(uri: "one", credentials: .insecure, ignoresResourceDeletion: true)])

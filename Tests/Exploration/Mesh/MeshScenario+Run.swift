@@ -71,8 +71,9 @@ extension MeshScenario {
     let report: SimulationReport
     do {
       let resolver = try xds.resolver(for: "xds:///\(MeshMessages.target)")
+      let transport = cluster.httpClient(ChannelConfiguration(resolver: resolver))
       let client = ProtocolClient(
-        httpClient: cluster.httpClient(ChannelConfiguration(resolver: resolver)),
+        httpClient: transport,
         config: ProtocolClientConfig(
           host: "http://\(MeshMessages.target)",
           networkProtocol: .grpc,

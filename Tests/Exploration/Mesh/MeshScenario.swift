@@ -115,6 +115,9 @@ package struct MeshScenario: Sendable, CustomStringConvertible {
         let name = random.element([state.main, state.other])
         guard state.groups[name] != nil else { continue }
         self.steps.append(Step(time: time, changes: [.brokenEndpoints(name)], state: state))
+        // A client that has no good ones gets them later.
+        advance()
+        self.steps.append(Step(time: time, changes: [.endpoints], state: state))
       case 2:
         self.steps.append(Step(time: time, changes: [.nonsense(random.index(below: 5))], state: state))
       default:
