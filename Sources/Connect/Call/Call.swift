@@ -144,20 +144,17 @@ final class Call: Cancellable, @unchecked Sendable {
     }
     guard self.startDeadline() else { return }
     if let fault, !fault.lets(self) { return }
-    self.goOn()
+    self.goOn(with: self.attempts.plan.makeRequestHead())
   }
 
   /// Goes on with a call whose rules are known, and whose deadline has been started.
-  func goOn() {
-    let head = self.attempts.plan.makeRequestHead()
-    if let hooks = self.hooks {
-      self.start(head, through: hooks)
-    } else {
+  ///
+  /// - Parameter head: Of the call's plan. Not shared, so that hooks change it in place.
+  func goOn(with head: consuming RequestHead) {
+    guard let hooks = self.hooks else {
       self.pipeline.start(self.side.makeRequest(head), self)
+      return
     }
-  }
-
-  private func start(_ head: consuming RequestHead, through hooks: CallHooks) {
     hooks.ask(for: self.pipeline, of: self.plan.method, self.attempts)
     guard !self.isOver else {
       // What the interceptor that ended the call has added since.

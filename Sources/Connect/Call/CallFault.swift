@@ -39,7 +39,8 @@ package final class CallFault: Sendable {
     Self.active.wrappingAdd(1, ordering: .relaxed)
     let timer = call.executor.schedule(after: delay.clamped) {
       call.timers.faultDelay.take()?.end()
-      if !call.isOver, self.lets(call, wasDelayed: true), !call.endIfDeadlineHasPassed() { call.goOn() }
+      guard !call.isOver, self.lets(call, wasDelayed: true), !call.endIfDeadlineHasPassed() else { return }
+      call.goOn(with: call.attempts.plan.makeRequestHead())
     }
     call.timers.faultDelay = FaultDelay(timer)
     return false

@@ -76,8 +76,9 @@ package struct MeshScenario: Sendable, CustomStringConvertible {
     self.roundTrip = random.duration(.zero ... .milliseconds(20))
     self.callsPerSecond = random.number(2...20)
     self.waitForReady = random.chance(0.5)
-    self.chooseSteps(&random)
-    if random.chance(0.6) { self.chooseTroubles(&random) }
+    let hasTroubles = random.chance(0.6)
+    self.chooseSteps(&random, hasTroubles: hasTroubles)
+    if hasTroubles { self.chooseTroubles(&random) }
   }
 
   // MARK: Changes
@@ -92,7 +93,10 @@ package struct MeshScenario: Sendable, CustomStringConvertible {
     return MeshState.Group(servers: priorities, hasService: random.chance(0.5))
   }
 
-  private mutating func chooseSteps(_ random: inout SeededRandom) {
+  /// More than it takes until a client has all that a change needs.
+  private var settlingTime: Duration { self.delay * 8 + .seconds(1) }
+
+  private mutating func chooseSteps(_ random: inout SeededRandom, hasTroubles: Bool) {
     var state = MeshState()
     state.groups = ["v0": self.group(&random), "v1": self.group(&random)]
     (state.main, state.other) = ("v0", "v1")
@@ -113,9 +117,10 @@ package struct MeshScenario: Sendable, CustomStringConvertible {
         self.steps.append(Step(time: time, changes: [.endpoints], state: state))
       case 1:
         let name = random.element([state.main, state.other])
-        guard state.groups[name] != nil else { continue }
+        guard state.groups[name] != nil, !hasTroubles else { continue }
+        // Without good ones before, calls have no server.
+        time += self.settlingTime
         self.steps.append(Step(time: time, changes: [.brokenEndpoints(name)], state: state))
-        // A client that has no good ones gets them later.
         advance()
         self.steps.append(Step(time: time, changes: [.endpoints], state: state))
       case 2:
