@@ -39,27 +39,3 @@ extension Envoy_Config_Core_V3_ConfigSource {
     }
   }
 }
-
-/// Which regular expressions are accepted.
-enum RegexSyntax {
-  /// Longer or deeper ones are for no good use. The parser is recursive.
-  private static let maximumLength = 4096
-  private static let maximumDepth = 50
-
-  /// Why it is refused; nil if it is valid.
-  static func problem(of pattern: String) -> String? {
-    guard pattern.utf8.count <= self.maximumLength else {
-      return "the regular expression is longer than \(self.maximumLength) bytes"
-    }
-    let openings = pattern.utf8.count { $0 == UInt8(ascii: "(") || $0 == UInt8(ascii: "[") }
-    guard openings <= self.maximumDepth else {
-      return "the regular expression has more than \(self.maximumDepth) groups"
-    }
-    do {
-      _ = try Regex(pattern)
-      return nil
-    } catch {
-      return "invalid regular expression: \(error)"
-    }
-  }
-}

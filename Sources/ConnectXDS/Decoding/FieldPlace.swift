@@ -2,6 +2,8 @@
 final class ProblemList {
   /// A server may send any number of wrong fields. What is sent back to it has a bounded size.
   private static let limit = 100
+  /// Problems quote what was sent.
+  private static let maximumLength = 1_000
 
   private var texts: [String] = []
   private(set) var count = 0
@@ -9,7 +11,10 @@ final class ProblemList {
   /// - Parameter text: With the path of its field.
   func add(_ text: @autoclosure () -> String) {
     self.count += 1
-    if self.texts.count < Self.limit { self.texts.append(text()) }
+    guard self.texts.count < Self.limit else { return }
+    let text = text()
+    guard text.utf8.count > Self.maximumLength else { return self.texts.append(text) }
+    self.texts.append(String(decoding: text.utf8.prefix(Self.maximumLength), as: UTF8.self) + "...")
   }
 
   /// Nil if nothing is wrong.

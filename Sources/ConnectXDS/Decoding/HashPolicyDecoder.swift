@@ -15,11 +15,12 @@ enum HashPolicyDecoder {
       case .header(let header):
         let place = place.field("header")
         if header.headerName.isEmpty { place.field("header_name").report("must be non-empty") }
+        var rewrite: RouteHashPolicy.Rewrite?
         if header.hasRegexRewrite {
-          guard let rewrite = self.rewrite(header.regexRewrite, at: place) else { continue }
-          forward.hashRewrites[forward.hashPolicies.count] = rewrite
+          rewrite = self.rewrite(header.regexRewrite, at: place)
+          if rewrite == nil { continue }
         }
-        forward.hashPolicies.append(.header(header.headerName, isTerminal: policy.terminal))
+        forward.hashPolicies.append(.header(header.headerName, rewrite: rewrite, isTerminal: policy.terminal))
       case .filterState(let state):
         guard state.key == "io.grpc.channel_id" else { continue }
         forward.hashPolicies.append(RouteHashPolicy(.client, isTerminal: policy.terminal))
@@ -32,7 +33,7 @@ enum HashPolicyDecoder {
   private static func rewrite(
     _ message: Envoy_Type_Matcher_V3_RegexMatchAndSubstitute,
     at place: FieldPlace
-  ) -> RouteForward.HashRewrite? {
+  ) -> RouteHashPolicy.Rewrite? {
     let place = place.field("regex_rewrite").field("pattern")
     guard message.hasPattern else {
       place.report("field not present")

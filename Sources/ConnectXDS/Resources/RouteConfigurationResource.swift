@@ -50,13 +50,4 @@ struct RouteForward: Sendable, Hashable {
   /// The route's own policy, or that of its virtual host; nil for none.
   var retry: MethodConfig.RetryPolicy?
   var hashPolicies: [RouteHashPolicy] = []
-  /// What is done with the header's value before it is hashed (gRFC A42), by index of the policy. Others are hashed as they are.
-  var hashRewrites: [Int: HashRewrite] = [:]
-
-  /// A replacement of all that a regular expression matches.
-  struct HashRewrite: Sendable, Hashable {
-    var pattern: String
-    /// May name groups of the pattern: `\1`.
-    var substitution: String
-  }
 }

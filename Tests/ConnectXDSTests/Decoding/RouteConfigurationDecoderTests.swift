@@ -164,8 +164,13 @@ final class RouteConfigurationDecoderTests: XCTestCase {
       hash_policy { header { header_name: 'b' regex_rewrite { pattern { regex: 'x+' } substitution: 'y' } } }
       """
     )
-    XCTAssertEqual(forward?.hashPolicies, [.header("a", isTerminal: true), .client, .header("b")])
-    XCTAssertEqual(forward?.hashRewrites, [2: .init(pattern: "x+", substitution: "y")])
+    XCTAssertEqual(
+      forward?.hashPolicies,
+      [
+        .header("a", isTerminal: true), .client,
+        .header("b", rewrite: .init(pattern: "x+", substitution: "y")),
+      ]
+    )
   }
 
   func testHashPoliciesThatAreRefused() throws {
