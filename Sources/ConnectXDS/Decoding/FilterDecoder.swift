@@ -62,12 +62,12 @@ enum FilterDecoder {
     _ delay: Envoy_Extensions_Filters_Common_Fault_V3_FaultDelay,
     at place: FieldPlace
   ) -> FaultInjection.Delay? {
-    let share = self.share(delay.hasPercentage ? delay.percentage : nil)
+    let (share, unit) = self.share(delay.hasPercentage ? delay.percentage : nil)
     switch delay.faultDelaySecifier {
     case .fixedDelay(let duration):
       let time = duration.checked(at: place.field("fixed_delay"))
       return time == .zero ? nil : FaultInjection.Delay(.fixed(time), perMillion: share)
-    case .headerDelay: return FaultInjection.Delay(.header, perMillion: share)
+    case .headerDelay: return FaultInjection.Delay(.header, perMillion: share, headerUnit: unit)
     case nil: return nil
     }
   }
@@ -76,10 +76,10 @@ enum FilterDecoder {
     _ abort: Envoy_Extensions_Filters_Http_Fault_V3_FaultAbort,
     at place: FieldPlace
   ) -> FaultInjection.Abort? {
-    let share = self.share(abort.hasPercentage ? abort.percentage : nil)
+    let (share, unit) = self.share(abort.hasPercentage ? abort.percentage : nil)
     let code: Code
     switch abort.errorType {
-    case .headerAbort: return FaultInjection.Abort(.header, perMillion: share)
+    case .headerAbort: return FaultInjection.Abort(.header, perMillion: share, headerUnit: unit)
     case .grpcStatus(let status):
       guard let known = Code(rawValue: Int(status)) else {
         place.field("grpc_status").report("invalid gRPC status code: \(status)")
@@ -93,9 +93,17 @@ enum FilterDecoder {
     return code == .ok ? nil : FaultInjection.Abort(.fixed(code), perMillion: share)
   }
 
-  /// An unknown denominator counts as a hundred here, and no percentage as 0.
-  private static func share(_ percent: Envoy_Type_V3_FractionalPercent?) -> UInt32 {
-    guard let percent else { return 0 }
-    return percent.perMillion ?? UInt32(clamping: min(UInt64(percent.numerator) * 10_000, 1_000_000))
+  /// The part of a million calls, and what the number 1 of a header means: one of the denominator's parts. An unknown denominator
+  /// counts as a hundred here, and no percentage as 0.
+  private static func share(_ percent: Envoy_Type_V3_FractionalPercent?) -> (perMillion: UInt32, unit: UInt32)
+  {
+    let unit: UInt32 =
+      switch percent?.denominator {
+      case .tenThousand: 100
+      case .million: 1
+      case .hundred, .UNRECOGNIZED, nil: 10_000
+      }
+    let parts = UInt64(percent?.numerator ?? 0) * UInt64(unit)
+    return (UInt32(clamping: min(parts, 1_000_000)), unit)
   }
 }

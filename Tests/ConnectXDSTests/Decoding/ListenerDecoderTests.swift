@@ -218,11 +218,11 @@ final class ListenerDecoderTests: XCTestCase {
       ),
       (
         "delay { header_delay {} percentage { numerator: 7 denominator: TEN_THOUSAND } }",
-        .init(.header, perMillion: 700)
+        .init(.header, perMillion: 700, headerUnit: 100)
       ),
       (
         "delay { header_delay {} percentage { numerator: 4294967295 denominator: MILLION } }",
-        .init(.header, perMillion: 1_000_000)
+        .init(.header, perMillion: 1_000_000, headerUnit: 1)
       ),
       (
         "delay { header_delay {} percentage { numerator: 2 denominator: 9 } }",
@@ -255,6 +255,10 @@ final class ListenerDecoderTests: XCTestCase {
       ),
       ("abort { http_status: 4294967295 }", .init(.fixed(.unknown), perMillion: 0)),
       ("abort { header_abort {} percentage { numerator: 1 } }", .init(.header, perMillion: 10_000)),
+      (
+        "abort { header_abort {} percentage { numerator: 1 denominator: TEN_THOUSAND } }",
+        .init(.header, perMillion: 100, headerUnit: 100)
+      ),
     ]
     for (text, abort) in cases { XCTAssertEqual(try self.faultSettings(text)?.abort, abort, text) }
     try self.check(
