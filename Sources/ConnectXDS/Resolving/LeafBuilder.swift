@@ -31,11 +31,12 @@ struct LeafBuilder {
     self.names.update(priorities.map { $0.map(\.name) })
     var endpoints: [Endpoint] = []
     endpoints.reserveCapacity(priorities.joined().reduce(0) { $0 + $1.endpoints.count })
+    let security = leaf.resource.security?.text
     var children: [BalancingPolicy.Child] = []
     for (localities, number) in zip(priorities, self.names.numbers) {
       let name = PriorityNames.name(of: leaf.name, number: number)
       children.append(.init(name, leaf.resource.policy.tree(localities)))
-      for locality in localities { endpoints.add(locality, of: name, leaf.resource.policy) }
+      for locality in localities { endpoints.add(locality, of: name, leaf.resource.policy, security) }
     }
     var policy = BalancingPolicy.priority(children)
     let limits = CallLimits(
@@ -70,7 +71,8 @@ extension [Endpoint] {
   fileprivate mutating func add(
     _ locality: EndpointsResource.Locality,
     of priority: String,
-    _ policy: ClusterResource.Policy
+    _ policy: ClusterResource.Policy,
+    _ security: String?
   ) {
     let zone = locality.name.description
     // One array for all of them.
@@ -80,6 +82,7 @@ extension [Endpoint] {
       var endpoint = endpoint
       endpoint.zone = zone
       endpoint.path = path
+      endpoint.security = security
       if factor != 1 {
         let (weight, isTooLarge) = Swift.max(endpoint.weight, 1).multipliedReportingOverflow(by: factor)
         endpoint.weight = isTooLarge ? .max : weight

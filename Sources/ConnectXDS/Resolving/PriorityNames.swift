@@ -12,8 +12,9 @@ struct PriorityNames: Sendable {
   /// - Parameter priorities: The localities of each priority.
   mutating func update(_ priorities: [[XDSLocality]]) {
     var old: [XDSLocality: Int] = [:]
-    for (number, localities) in self.localities {
-      for locality in localities { old[locality] = number }
+    // In order: of several priorities with a locality, the last one counts, as in gRPC.
+    for number in self.numbers {
+      for locality in self.localities[number] ?? [] { old[locality] = number }
     }
     var used = Set(self.localities.keys)
     let previous = self.localities

@@ -100,12 +100,17 @@ extension XDSConfiguration {
         Route(
           route.match,
           to: forward.shares.map { share in
-            WeightedCluster(name: share.cluster, weight: share.weight, fault: faults.fault([share.overrides]))
+            WeightedCluster(
+              name: share.cluster,
+              weight: share.weight,
+              fault: faults.areOverridden(by: share.overrides)
+                ? faults.fault([share.overrides, route.overrides, self.virtualHost.overrides]) : nil
+            )
           },
           timeout: self.timeout(of: forward),
           attempts: forward.retry.map { .retry($0) },
           hashPolicies: forward.hashPolicies,
-          fault: faults.fault([route.overrides, self.virtualHost.overrides]) ?? faults.first?.settings
+          fault: faults.fault([route.overrides, self.virtualHost.overrides])
         )
       }
     }
@@ -121,6 +126,13 @@ extension XDSConfiguration {
 private struct FaultFilter {
   var name: String
   var settings: FaultSettings
+
+  func settings(_ overrides: [[String: FilterOverride]]) -> FaultSettings {
+    for override in overrides {
+      if case .fault(let settings) = override[self.name] { return settings }
+    }
+    return self.settings
+  }
 }
 
 extension ListenerResource {
@@ -133,15 +145,29 @@ extension ListenerResource {
 }
 
 extension [FaultFilter] {
-  /// The override of the first filter that has one; nil if the filter's own settings count. A route has one set of faults: of
-  /// several fault filters, the first counts.
+  fileprivate func areOverridden(by overrides: [String: FilterOverride]) -> Bool {
+    self.contains { overrides[$0.name] != nil }
+  }
+
+  /// The faults of all filters; nil without filters. A call has one delay and one failure at most: of several filters, the first
+  /// delay and the first failure count, and the limit of the filter that delays.
   ///
   /// - Parameter overrides: The most specific first (gRFC A33).
   fileprivate func fault(_ overrides: [[String: FilterOverride]]) -> FaultSettings? {
-    guard let filter = self.first else { return nil }
-    for override in overrides {
-      if case .fault(let settings) = override[filter.name] { return settings }
+    var all: FaultSettings?
+    for filter in self {
+      let next = filter.settings(overrides)
+      guard var merged = all else {
+        all = next
+        continue
+      }
+      if merged.delay == nil {
+        if next.delay != nil || merged.abort == nil { merged.maximumActive = next.maximumActive }
+        merged.delay = next.delay
+      }
+      merged.abort = merged.abort ?? next.abort
+      all = merged
     }
-    return nil
+    return all
   }
 }

@@ -51,3 +51,29 @@ struct ClusterSecurity: Sendable, Hashable {
     var ignoresCase = false
   }
 }
+
+extension ClusterSecurity {
+  /// All settings as a text: other settings have another text.
+  var text: String {
+    // An array quotes its texts.
+    let names = self.acceptedNames.map { "\($0.ignoresCase ? "any case " : "")\($0.rule.text)" }
+    return "TLS, roots: \(self.roots.quoted), identity: \(self.identity.quoted), names: \(names)"
+  }
+}
+
+extension ClusterSecurity.NameMatcher.Rule {
+  fileprivate var text: String {
+    switch self {
+    case .exact(let text): "exact \(text)"
+    case .prefix(let text): "prefix \(text)"
+    case .suffix(let text): "suffix \(text)"
+    case .contains(let text): "contains \(text)"
+    case .regex(let text): "regex \(text)"
+    }
+  }
+}
+
+extension String? {
+  /// With quotation marks, so that no name is like none.
+  fileprivate var quoted: String { self.map { $0.debugDescription } ?? "none" }
+}

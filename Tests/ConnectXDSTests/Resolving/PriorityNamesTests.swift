@@ -30,6 +30,15 @@ final class PriorityNamesTests: XCTestCase {
     XCTAssertEqual(self.numbers(["ba", "c"]), [1, 2])
   }
 
+  /// A server may name a locality in several priorities: the last one gives its name.
+  func testALocalityInSeveralPriorities() {
+    for _ in 0..<20 {
+      self.names = PriorityNames()
+      XCTAssertEqual(self.numbers(["ab", "ac", "ad", "ae"]), [0, 1, 2, 3])
+      XCTAssertEqual(self.numbers(["a"]), [3])
+    }
+  }
+
   func testEmptyPriorities() {
     XCTAssertEqual(self.numbers([""]), [0])
     XCTAssertEqual(self.numbers(["a"]).count, 1)

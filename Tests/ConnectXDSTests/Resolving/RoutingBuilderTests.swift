@@ -116,6 +116,30 @@ final class RoutingBuilderTests: XCTestCase {
     XCTAssertEqual(routing.clusters["b"]?.endpoints.map(\.cluster), [nil])
   }
 
+  /// Endpoints name the TLS settings of their cluster, so that others make new connections.
+  func testEndpointsNameTheirSecurity() throws {
+    let matcher = ClusterSecurity.NameMatcher(rule: .exact("a"))
+    let settings: [ClusterSecurity?] = [
+      nil, ClusterSecurity(), ClusterSecurity(roots: "none"), ClusterSecurity(roots: "r"),
+      ClusterSecurity(identity: "r"), ClusterSecurity(roots: "r", acceptedNames: [matcher]),
+      ClusterSecurity(roots: "r", acceptedNames: [matcher, matcher]),
+      ClusterSecurity(roots: "r", acceptedNames: [.init(rule: .exact("a\", \"exact a"))]),
+      ClusterSecurity(roots: "r", acceptedNames: [.init(rule: .exact("a"), ignoresCase: true)]),
+      ClusterSecurity(roots: "r", acceptedNames: [.init(rule: .prefix("a"))]),
+    ]
+    var texts: Set<String?> = []
+    for setting in settings {
+      var leaf = self.leaf("a", .at("10.0.0.1:1"))
+      leaf.resource.security = setting
+      let clusters = try self.build(["a": .leaf(leaf), "b": .aggregate([leaf])]).clusters
+      let endpoint = try XCTUnwrap(clusters["a"]?.endpoints.first)
+      XCTAssertEqual(endpoint.security == nil, setting == nil)
+      XCTAssertEqual(clusters["b"]?.endpoints.first?.security, endpoint.security)
+      texts.insert(endpoint.security)
+    }
+    XCTAssertEqual(texts.count, settings.count, "\(texts)")
+  }
+
   func testAClusterThatCannotBeUsed() throws {
     let routing = try self.build(["a": .problem("it is gone")])
     XCTAssertEqual(routing.clusters["a"], Cluster(endpoints: [], problem: "it is gone"))
@@ -233,5 +257,39 @@ final class RoutingBuilderTests: XCTestCase {
     var route = RouteResource.to("a")
     route.overrides = ["g": .fault(fault(9))]
     XCTAssertNil(try self.build([:], .inline(route)).routes[0].fault)
+  }
+
+  func testSeveralFaultFilters() throws {
+    let delay = FaultInjection.Delay(.fixed(.seconds(1)), perMillion: 5)
+    let abort = FaultInjection.Abort(.fixed(.aborted), perMillion: 6)
+    let other = FaultInjection.Abort(.fixed(.notFound), perMillion: 7)
+    let cases: [(filters: [FaultSettings], route: [String: FaultSettings], all: FaultSettings)] = [
+      ([.init(), .init(abort: abort)], [:], .init(abort: abort)),
+      (
+        [.init(abort: abort, maximumActive: 1), .init(delay: delay, abort: other, maximumActive: 2)], [:],
+        .init(delay: delay, abort: abort, maximumActive: 2)
+      ),
+      (
+        [.init(delay: delay, maximumActive: 1), .init(abort: abort, maximumActive: 2)], [:],
+        .init(delay: delay, abort: abort, maximumActive: 1)
+      ),
+      ([.init(abort: abort), .init(abort: other)], ["0": .init()], .init(abort: other)),
+      ([.init(), .init(abort: abort)], ["1": .init(abort: other)], .init(abort: other)),
+    ]
+    for (filters, overrides, all) in cases {
+      var route = RouteResource.to("a")
+      route.overrides = overrides.mapValues { .fault($0) }
+      let listener = ListenerResource.inline(
+        route,
+        filters: filters.enumerated().map { .init(name: "\($0)", kind: .fault($1)) }
+      )
+      XCTAssertEqual(try self.build([:], listener).routes[0].fault, all)
+      // The share has its own for one filter, and the route's for the other.
+      route.overrides["0"] = .fault(.init(delay: delay))
+      let share = RouteForward.Share(cluster: "a", weight: 1, overrides: ["1": .fault(.init(abort: other))])
+      route.action = .forward(RouteForward(shares: [share]))
+      let made = try self.build([:], .inline(route, filters: listener.filters)).routes[0]
+      XCTAssertEqual(made.clusters[0].fault, .init(delay: delay, abort: other))
+    }
   }
 }
