@@ -48,6 +48,8 @@ struct AcceptedName: Sendable {
   private let rule: ClusterSecurity.NameMatcher.Rule
   private let ignoresCase: Bool
   private let expression: RegularExpression?
+  /// The exact name as a host.
+  private let host: String?
 
   init(_ matcher: ClusterSecurity.NameMatcher) {
     self.ignoresCase = matcher.ignoresCase
@@ -58,10 +60,11 @@ struct AcceptedName: Sendable {
     } else {
       self.expression = nil
     }
+    if case .exact(let text) = matcher.rule { self.host = Self.host(text) } else { self.host = nil }
   }
 
   func matches(_ names: CertificateNames) -> Bool {
-    names.dnsNames.contains { self.matches($0) || self.matchesWildcard($0) }
+    names.dnsNames.contains { self.host == nil ? self.matches($0) : self.matchesHost($0) }
       || names.uris.contains { self.matches($0) } || names.ipAddresses.contains { self.matches($0) }
   }
 
@@ -76,13 +79,22 @@ struct AcceptedName: Sendable {
     }
   }
 
-  /// Whether a name such as `*.example.com` of a certificate stands for the exact name of the rule: the star is one label.
-  private func matchesWildcard(_ name: String) -> Bool {
-    guard case .exact(let text) = self.rule, name.hasPrefix("*."), let dot = text.firstIndex(of: "."),
-      dot != text.startIndex
-    else { return false }
-    // Host names have no case.
-    return text[dot...].lowercased() == name.dropFirst().lowercased() && name.dropFirst(2).contains(".")
+  /// Whether the exact name of the rule is one that a certificate gives to a host. A name such as `*.example.com` stands for one
+  /// label in place of the star.
+  private func matchesHost(_ name: String) -> Bool {
+    guard let host, !host.isEmpty else { return false }
+    let name = Self.host(name)
+    if name == host { return true }
+    guard name.hasPrefix("*."), let dot = host.firstIndex(of: "."), dot != host.startIndex else {
+      return false
+    }
+    return host[dot...] == name.dropFirst() && name.dropFirst(2).contains(".")
+  }
+
+  /// Host names have no case, and may end with a dot.
+  private static func host(_ text: String) -> String {
+    let text = text.lowercased()
+    return text.hasSuffix(".") ? String(text.dropLast()) : text
   }
 
   private func folded(_ text: String) -> String { self.ignoresCase ? text.lowercased() : text }

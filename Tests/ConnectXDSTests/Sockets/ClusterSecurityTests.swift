@@ -45,7 +45,10 @@ final class ClusterSecurityTests: XCTestCase {
       uris: ["spiffe://Prod/billing"]
     )
     let cases: [(rule: ClusterSecurity.NameMatcher.Rule, ignoresCase: Bool, matches: Bool)] = [
-      (.exact("api.example.com"), false, true), (.exact("API.example.com"), false, false),
+      // Hosts have no case.
+      (.exact("api.example.com"), false, true), (.exact("API.example.com"), false, true),
+      (.exact("api.example.com."), false, true), (.exact("spiffe://prod/billing"), false, false),
+      (.exact("spiffe://prod/billing"), true, true), (.exact(""), false, false),
       (.exact("API.example.com"), true, true), (.exact("x.wild.example.com"), false, true),
       (.exact("x.y.wild.example.com"), false, false), (.exact("wild.example.com"), false, false),
       (.exact(".wild.example.com"), false, false), (.exact("10.0.0.1"), false, true),
