@@ -2,8 +2,8 @@
 final class ProblemList {
   /// A server may send any number of wrong fields. What is sent back to it has a bounded size.
   private static let limit = 100
-  /// Problems quote what was sent.
-  private static let maximumLength = 1_000
+  /// Problems quote what was sent. Paths of nested policies are long.
+  private static let maximumLength = 4_000
 
   private var texts: [String] = []
   private(set) var count = 0

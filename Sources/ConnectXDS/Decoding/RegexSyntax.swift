@@ -26,8 +26,8 @@ enum RegexSyntax {
   }
 }
 
-/// Finds what RE2 does not have, and the engine here would take long for: many repetitions within repetitions, and what looks
-/// around or back.
+/// Finds what RE2 does not have, or reads otherwise than the engine here: many repetitions within repetitions, which could take
+/// for ever, what looks around or back, and operators in classes.
 private struct RegexScan {
   /// As in RE2: of a repetition with all those around it.
   private static let maximumRepetitions = 1000
@@ -45,6 +45,7 @@ private struct RegexScan {
       switch byte {
       case UInt8(ascii: "\\"):
         guard let escaped = self.rest.popFirst() else { return nil }
+        if escaped == UInt8(ascii: "Q") { self.skipQuotation() }
         if UInt8(ascii: "1")...UInt8(ascii: "9") ~= escaped || escaped == UInt8(ascii: "k")
           || escaped == UInt8(ascii: "g")
         {
@@ -52,7 +53,7 @@ private struct RegexScan {
         }
         self.last = 1
       case UInt8(ascii: "["):
-        self.skipClass()
+        if let problem = self.classProblem() { return problem }
         self.last = 1
       case UInt8(ascii: "("):
         if ["?=", "?!", "?<=", "?<!", "?>"].contains(where: { self.rest.starts(with: $0.utf8) }) {
@@ -83,17 +84,32 @@ private struct RegexScan {
     self.groups[self.groups.count - 1] = max(self.groups[self.groups.count - 1], count)
   }
 
-  /// Reads up to the end of a class, which may have others in it.
-  private mutating func skipClass() {
-    var depth = 1
-    while depth > 0, let byte = self.rest.popFirst() {
+  /// Reads up to the end of a class. What the engine here reads as operators between classes are characters for RE2.
+  private mutating func classProblem() -> String? {
+    while let byte = self.rest.popFirst() {
       switch byte {
+      case UInt8(ascii: "]"): return nil
       case UInt8(ascii: "\\"): _ = self.rest.popFirst()
-      case UInt8(ascii: "["): depth += 1
-      case UInt8(ascii: "]"): depth -= 1
+      case UInt8(ascii: "["):
+        guard self.rest.first == UInt8(ascii: ":"), let end = self.rest.firstIndex(of: UInt8(ascii: "]"))
+        else {
+          return "the regular expression has an unescaped [ in a class; write \\["
+        }
+        self.rest = self.rest[self.rest.index(after: end)...]
+      case UInt8(ascii: "&"), UInt8(ascii: "-"), UInt8(ascii: "~"):
+        guard self.rest.first == byte else { continue }
+        let text = String(decoding: [byte, byte], as: UTF8.self)
+        return
+          "the regular expression has \(text) in a class, which not all engines read alike; write \\ before each"
       default: break
       }
     }
+    return nil
+  }
+
+  private mutating func skipQuotation() {
+    while !self.rest.isEmpty, !self.rest.starts(with: "\\E".utf8) { self.rest.removeFirst() }
+    self.rest = self.rest.dropFirst(2)
   }
 
   /// Reads `3}`, `3,}` or `3,5}`, and gives the larger number; nil, and nothing is read, if there is something else.
