@@ -167,7 +167,7 @@ package struct MeshScenario: Sendable, CustomStringConvertible {
     for _ in 0..<(1 + random.index(below: 4)) {
       self.troubles.append(
         Trouble(
-          time: random.duration(self.settlingTime ... max(end, self.settlingTime)),
+          time: random.duration(self.settlingTime...max(end, self.settlingTime)),
           // After 15 s of silence, what was asked for does not exist.
           length: random.duration(.milliseconds(100) ... .seconds(9)),
           fault: random.element([.crash, .freeze, .goAway, .partition]),
