@@ -32,7 +32,7 @@ struct CachedResource {
 
   /// A version that can be used.
   ///
-  /// - Returns: Whether it differs from the one in use.
+  /// - Returns: Whether watches have to hear of it: it differs from the one in use, or its loads are reported to another server.
   mutating func accept(
     _ resource: Resource,
     _ message: Google_Protobuf_Any,
@@ -44,8 +44,12 @@ struct CachedResource {
     self.refusal = nil
     self.problem = nil
     self.version = version
+    let isMoved = self.server != server
     self.server = server
-    guard self.resource != resource else { return false }
+    guard self.resource != resource else {
+      if isMoved, case .cluster(let cluster) = resource { return cluster.reportsLoads }
+      return false
+    }
     self.resource = resource
     self.message = message
     self.time = time

@@ -8,23 +8,22 @@ protocol ClientCompanion: AnyObject, Sendable {
 
 /// What parts above keep for the life of a client: one object of each type.
 final class ClientCompanions: Sendable {
-  private let companions = Mutex<[ObjectIdentifier: any ClientCompanion]>([:])
+  private let companions = Mutex<[any ClientCompanion]>([])
 
   /// The object of this type. It is made when it is first asked for.
   ///
   /// - Parameter make: Called under a lock: it must not use the client.
   func companion<Companion: ClientCompanion>(_ make: () -> Companion) -> Companion {
     self.companions.withLock { companions in
-      let type = ObjectIdentifier(Companion.self)
-      if let companion = companions[type] as? Companion { return companion }
+      for case let companion as Companion in companions { return companion }
       let companion = make()
-      companions[type] = companion
+      companions.append(companion)
       return companion
     }
   }
 
-  /// To be called on the client's executor.
+  /// In the order in which they were made. To be called on the client's executor.
   func shutDown() {
-    for companion in self.companions.withLock({ Array($0.values) }) { companion.shutDown() }
+    for companion in self.companions.withLock({ $0 }) { companion.shutDown() }
   }
 }

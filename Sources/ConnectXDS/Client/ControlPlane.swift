@@ -45,6 +45,9 @@ final class ControlPlane {
     self.flushLater()
   }
 
+  /// Whether the resource is asked of this server.
+  func asks(for key: ResourceKey) -> Bool { self.keys.contains(key) }
+
   func hasRequested(_ type: ResourceType) -> Bool { self.stream?.hasRequested(type) ?? false }
 
   func settle(_ key: ResourceKey) { self.stream?.settle(key) }

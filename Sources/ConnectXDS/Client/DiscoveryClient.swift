@@ -114,6 +114,12 @@ final class DiscoveryClient: ResourceSource {
 
   // MARK: - Servers
 
+  /// All authorities, in the order of their names: what follows from one event has the same order each time.
+  var states: [AuthorityState] {
+    self.authorities.sorted { ($0.key ?? "", $0.key == nil ? 0 : 1) < ($1.key ?? "", $1.key == nil ? 0 : 1) }
+      .map(\.value)
+  }
+
   private func plane(for server: XDSBootstrap.Server) -> ControlPlane {
     if let plane = self.planes[server] { return plane }
     let plane = ControlPlane(server, self.environment, client: self)
@@ -128,7 +134,7 @@ final class DiscoveryClient: ResourceSource {
   private func addPlanes(to state: AuthorityState) -> Bool {
     while state.planes.count < state.servers.count {
       let plane = self.plane(for: state.servers[state.planes.count])
-      for key in state.resources.keys { plane.subscribe(to: key) }
+      for key in state.resources.keys.sorted() { plane.subscribe(to: key) }
       state.planes.append(plane)
       if plane.failure == nil { return true }
       self.environment.logger.info("the control plane \(plane.server.uri) is known to be unreachable")
@@ -139,14 +145,14 @@ final class DiscoveryClient: ResourceSource {
   /// A server cannot be reached.
   func cannotReach(_ plane: ControlPlane, _ failure: ConnectError) {
     let error = self.error(failure)
-    for state in self.authorities.values where state.planes.last === plane {
+    for state in self.states where state.planes.last === plane {
       guard state.resources.values.contains(where: \.isUnknown), !self.addPlanes(to: state) else { continue }
-      self.fail(state.resources.keys, of: state, error)
+      self.fail(state.resources.keys.sorted(), of: state, error)
     }
   }
 
   /// Says why nothing is known of resources, where that is so.
-  private func fail(_ keys: some Sequence<ResourceKey>, of state: AuthorityState, _ error: ConnectError) {
+  private func fail(_ keys: [ResourceKey], of state: AuthorityState, _ error: ConnectError) {
     for key in keys where state.resources[key]?.fail(error) ?? false {
       if let watches = state.resources[key]?.watches { self.notify(watches.values, .missing(error)) }
     }
@@ -154,11 +160,11 @@ final class DiscoveryClient: ResourceSource {
 
   /// A server has answered: those after it are not needed any more.
   func fallForward(to plane: ControlPlane) {
-    for state in self.authorities.values where state.planes.last !== plane {
+    for state in self.states where state.planes.last !== plane {
       guard let index = state.planes.firstIndex(where: { $0 === plane }) else { continue }
       self.environment.logger.info("the control plane \(plane.server.uri) is in use again")
       for later in state.planes[(index + 1)...] {
-        for key in state.resources.keys { later.unsubscribe(from: key) }
+        for key in state.resources.keys.sorted() { later.unsubscribe(from: key) }
       }
       state.planes.removeSubrange((index + 1)...)
     }
@@ -226,9 +232,9 @@ final class DiscoveryClient: ResourceSource {
   /// Ends all streams. Watches hear nothing more.
   func shutDown() {
     self.isShutDown = true
-    let planes = self.planes.values
+    let planes = self.planes.sorted { $0.key.uri < $1.key.uri }
     self.planes = [:]
     self.authorities = [:]
-    for plane in planes { plane.close() }
+    for (_, plane) in planes { plane.close() }
   }
 }

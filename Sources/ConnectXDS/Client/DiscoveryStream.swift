@@ -140,7 +140,7 @@ struct DiscoveryStream {
       awaited.append(Subscription(key: ResourceKey(type: type, name: name), number: interest.number))
     }
     self.topics[type] = topic
-    return awaited
+    return awaited.sorted { $0.key < $1.key }
   }
 
   // MARK: - Responses

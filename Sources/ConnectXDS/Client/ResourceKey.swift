@@ -6,6 +6,18 @@ struct ResourceKey: Sendable, Hashable {
   var name: ResourceName
 }
 
+extension ResourceKey: Comparable {
+  /// By type, then by name.
+  static func < (left: ResourceKey, right: ResourceKey) -> Bool {
+    left.type == right.type ? left.name < right.name : left.type.rank < right.type.rank
+  }
+}
+
+extension ResourceType {
+  /// Its place among the types: those that name others come first.
+  fileprivate var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
+}
+
 extension ResourceKey {
   /// A resource by its name as a target or another resource has it.
   ///

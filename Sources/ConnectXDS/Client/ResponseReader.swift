@@ -88,8 +88,8 @@ struct ResponseReader {
     }
     let key = ResourceKey(type: self.type, name: name)
     self.plane.settle(key)
-    // What nobody watches is not kept.
-    guard self.client.resource(key) != nil else { return }
+    // What nobody watches is not kept. Of a server that is not asked for it, nothing is taken: another one is responsible.
+    guard self.plane.asks(for: key), self.client.resource(key) != nil else { return }
     self.seen.insert(key)
     switch decoded.resource {
     case .success(let resource):
@@ -129,10 +129,12 @@ struct ResponseReader {
 
   /// Each response has all listeners, or clusters, that were asked for.
   private func deleteOthers() {
-    for state in self.client.authorities.values where state.planes.last === self.plane {
-      for (key, cached) in state.resources where key.type == self.type && !self.seen.contains(key) {
-        // One that never came may have been asked for after the server wrote this response.
-        guard cached.resource != nil else { continue }
+    for state in self.client.states where state.planes.last === self.plane {
+      // One that never came may have been asked for after the server wrote this response.
+      let others = state.resources.filter { key, cached in
+        key.type == self.type && cached.resource != nil && !self.seen.contains(key)
+      }
+      for (key, cached) in others.sorted(by: { $0.key < $1.key }) {
         if !self.plane.server.ignoresResourceDeletion {
           self.client.remove(key, "the control plane \(self.plane.server.uri) has deleted it")
         } else if !cached.isDeletionIgnored {

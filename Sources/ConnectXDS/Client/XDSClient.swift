@@ -2,6 +2,7 @@ public import Connect
 public import ConnectChannels
 public import ConnectNIO
 public import Logging
+internal import Synchronization
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
@@ -33,6 +34,8 @@ public final class XDSClient: Sendable {
   /// Finds the addresses of clusters that have a name.
   let names: any NameResolver
   let companions = ClientCompanions()
+  /// Decides what is random in the companions.
+  let companionSeed: UInt64
   private let core: Confined<DiscoveryClient>
 
   /// A client over transports of the caller. It opens no connection before something is needed.
@@ -86,13 +89,15 @@ public final class XDSClient: Sendable {
     self.transport = transport
     self.logger = logger
     self.names = names
+    var random = seed.map { SeededRandom(seed: $0) } ?? .system()
+    self.companionSeed = random.next()
     let environment = DiscoveryEnvironment(
       executor: executor,
       transport: streams,
       node: bootstrap.node.message,
       wallClock: wallClock,
       logger: logger,
-      random: seed.map { SeededRandom(seed: $0) } ?? .system()
+      random: random
     )
     let core = DiscoveryClient(bootstrap, environment, decode: decode)
     self.core = Confined(core, to: executor)
@@ -116,11 +121,12 @@ public final class XDSClient: Sendable {
     }
   }
 
-  /// What the client asks for, and what it knows of it.
+  /// What the client asks for, and what it knows of it: nothing if the client's executor does not run any more.
   public func snapshot() async -> XDSSnapshot {
     let core = self.core
     return await withCheckedContinuation { continuation in
-      self.executor.run { continuation.resume(returning: XDSSnapshot(core.value)) }
+      let reply = SnapshotReply(continuation, node: self.bootstrap.node)
+      self.executor.run { reply.send(XDSSnapshot(core.value)) }
     }
   }
 
@@ -142,6 +148,24 @@ public final class XDSClient: Sendable {
       config: try server.clientConfig(logger: self.logger)
     )
   }
+}
+
+/// Waits for a snapshot. An executor that is over, such as an event loop that was shut down, drops the work that it is given: then
+/// the answer is an empty one.
+private final class SnapshotReply: Sendable {
+  private let continuation: Mutex<CheckedContinuation<XDSSnapshot, Never>?>
+  private let node: XDSBootstrap.Node
+
+  init(_ continuation: CheckedContinuation<XDSSnapshot, Never>, node: XDSBootstrap.Node) {
+    self.continuation = Mutex(continuation)
+    self.node = node
+  }
+
+  func send(_ snapshot: XDSSnapshot) {
+    self.continuation.withLock { $0.take() }?.resume(returning: snapshot)
+  }
+
+  deinit { self.send(XDSSnapshot(resources: [], node: self.node.message)) }
 }
 
 extension XDSClient: ResourceSource {

@@ -116,12 +116,8 @@ extension Google_Protobuf_Any {
 
 extension XDSSnapshot {
   init(_ client: DiscoveryClient) {
-    let order = ResourceType.allCases
     let resources = client.authorities.values.flatMap(\.resources)
-    let sorted = resources.sorted { left, right in
-      let types = (order.firstIndex(of: left.key.type) ?? 0, order.firstIndex(of: right.key.type) ?? 0)
-      return types.0 == types.1 ? left.key.name < right.key.name : types.0 < types.1
-    }
+    let sorted = resources.sorted { $0.key < $1.key }
     self.init(
       resources: sorted.map { key, cached in
         XDSSnapshot.Resource(
