@@ -13,6 +13,8 @@ final class DependencyWatch: @unchecked Sendable {
     let source: any ResourceSource
     /// Finds the addresses of logical DNS clusters.
     let resolver: any NameResolver
+    /// Where a cluster comes from.
+    var server: (_ cluster: String) -> XDSBootstrap.Server? = { _ in nil }
   }
 
   private enum Watch {
@@ -29,8 +31,11 @@ final class DependencyWatch: @unchecked Sendable {
 
   private let environment: Environment
   private var graph: DependencyGraph
-  private var watches: [Dependency: Watch] = [:]
+  /// With the order in which they began.
+  private var watches: [Dependency: (number: Int, watch: Watch)] = [:]
+  private var watchCount = 0
   private var last: XDSConfiguration?
+  private var lastFailure: String?
   private var isEvaluating = false
   private var report: ((Answer) -> Void)?
 
@@ -45,13 +50,17 @@ final class DependencyWatch: @unchecked Sendable {
 
   func cancel() {
     self.report = nil
-    for watch in self.watches.values { watch.cancel() }
+    for (_, watch) in Self.sorted(self.watches) { watch.cancel() }
     self.watches = [:]
+  }
+
+  private static func sorted(_ watches: [Dependency: (number: Int, watch: Watch)]) -> [(Dependency, Watch)] {
+    watches.sorted { $0.value.number < $1.value.number }.map { ($0.key, $0.value.watch) }
   }
 
   /// Connections have failed: names may have other addresses.
   func resolveAgain() {
-    for case .addresses(let watch) in self.watches.values { watch.resolveAgain() }
+    for case (_, .addresses(let watch)) in Self.sorted(self.watches) { watch.resolveAgain() }
   }
 
   private func evaluate() {
@@ -59,20 +68,27 @@ final class DependencyWatch: @unchecked Sendable {
     let evaluation = self.graph.evaluate()
     var old = self.watches
     for dependency in evaluation.wanted {
-      if old.removeValue(forKey: dependency) == nil { self.watches[dependency] = self.watch(dependency) }
+      if old.removeValue(forKey: dependency) != nil { continue }
+      self.watchCount += 1
+      self.watches[dependency] = (self.watchCount, self.watch(dependency))
     }
-    for (dependency, watch) in old {
+    for (dependency, watch) in Self.sorted(old) {
       self.watches[dependency] = nil
       watch.cancel()
     }
     switch evaluation.result {
     case nil: break
-    case .success(let configuration):
+    case .success(var configuration):
+      configuration.setReportServers(self.environment.server)
       if configuration == self.last { return }
       self.last = configuration
+      self.lastFailure = nil
       self.report?(.success(configuration))
     case .failure(let error):
+      let text = "\(error)"
+      if text == self.lastFailure { return }
       self.last = nil
+      self.lastFailure = text
       self.report?(.failure(error))
     }
   }

@@ -8,6 +8,8 @@ struct XDSConfiguration: Sendable, Hashable {
     var endpoints: EndpointsResource?
     /// Why there are no servers, or fewer than there should be; nil if all is well.
     var note: String?
+    /// Who gets reports of its loads: the server that the cluster comes from; nil for none.
+    var reportServer: XDSBootstrap.Server?
   }
 
   /// A cluster that routes lead to.
@@ -23,4 +25,22 @@ struct XDSConfiguration: Sendable, Hashable {
   var virtualHost: RouteConfigurationResource.VirtualHost
   /// By name: those that routes lead to.
   var clusters: [String: Cluster]
+}
+
+extension XDSConfiguration {
+  /// Says where clusters come from, of which loads are reported.
+  mutating func setReportServers(_ server: (_ cluster: String) -> XDSBootstrap.Server?) {
+    func complete(_ leaf: Leaf) -> Leaf {
+      var leaf = leaf
+      leaf.reportServer = leaf.resource.reportsLoads ? server(leaf.name) : nil
+      return leaf
+    }
+    self.clusters = self.clusters.mapValues { cluster in
+      switch cluster {
+      case .leaf(let leaf): .leaf(complete(leaf))
+      case .aggregate(let leaves): .aggregate(leaves.map(complete))
+      case .problem: cluster
+      }
+    }
+  }
 }

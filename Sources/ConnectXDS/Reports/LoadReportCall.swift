@@ -5,6 +5,7 @@ internal import ConnectChannels
 final class LoadReportCall: LoadReportStream {
   private let stream:
     StreamHandle<Envoy_Service_LoadStats_V3_LoadStatsRequest, Envoy_Service_LoadStats_V3_LoadStatsResponse>
+  private let executor: any CallExecutor
 
   /// - Parameter handle: Called on `executor`.
   init(
@@ -12,6 +13,7 @@ final class LoadReportCall: LoadReportStream {
     on executor: any CallExecutor,
     _ handle: @escaping @Sendable (LoadReporter.Event) -> Void
   ) {
+    self.executor = executor
     self.stream = client.bidirectionalStream(
       Envoy_Service_LoadStats_V3_LoadReportingServiceClient.Methods.streamLoadStats,
       // Headers, and a response.
@@ -25,7 +27,13 @@ final class LoadReportCall: LoadReportStream {
     }
   }
 
-  func send(_ request: Envoy_Service_LoadStats_V3_LoadStatsRequest) { self.stream.send(request) }
+  func send(
+    _ request: Envoy_Service_LoadStats_V3_LoadStatsRequest,
+    completion: @escaping @Sendable () -> Void
+  ) {
+    let executor = self.executor
+    self.stream.send(request) { _ in executor.execute(completion) }
+  }
 
   func requestNext() { self.stream.request(1) }
 
@@ -39,7 +47,10 @@ final class EndedLoadReportCall: LoadReportStream {
     executor.execute { handle(.end) }
   }
 
-  func send(_ request: Envoy_Service_LoadStats_V3_LoadStatsRequest) {}
+  func send(
+    _ request: Envoy_Service_LoadStats_V3_LoadStatsRequest,
+    completion: @escaping @Sendable () -> Void
+  ) {}
 
   func requestNext() {}
 

@@ -4,7 +4,11 @@ internal import SwiftProtobuf
 
 /// A stream of load reports to a server.
 protocol LoadReportStream: AnyObject {
-  func send(_ request: Envoy_Service_LoadStats_V3_LoadStatsRequest)
+  /// - Parameter completion: Called once, on the executor, when the request is on its way, or cannot be sent.
+  func send(
+    _ request: Envoy_Service_LoadStats_V3_LoadStatsRequest,
+    completion: @escaping @Sendable () -> Void
+  )
   /// Lets one more response come.
   func requestNext()
   func cancel()
@@ -48,6 +52,8 @@ final class LoadReporter: @unchecked Sendable {
   private var random: SeededRandom
   /// Whether the last report had no counts: further ones are not sent.
   private var wasEmpty = false
+  /// Whether a request waits for a server that does not read: nothing is taken from the counts meanwhile.
+  private var isSending = false
   private var isShutDown = false
 
   init(
@@ -76,7 +82,8 @@ final class LoadReporter: @unchecked Sendable {
     // Counts that nobody has asked for are of no use.
     if self.orders == nil { self.table.dropUnused() }
     if self.table.reported.isEmpty {
-      self.stop()
+      // The last report is to arrive.
+      if self.orders == nil || !self.isSending { self.stop() }
     } else if self.stream == nil, self.timer == nil {
       self.begin()
     }
@@ -97,13 +104,24 @@ final class LoadReporter: @unchecked Sendable {
     self.stream = stream
     var request = Envoy_Service_LoadStats_V3_LoadStatsRequest()
     request.node = self.node
-    stream.send(request)
+    self.send(request, on: stream)
+  }
+
+  private func send(_ request: Envoy_Service_LoadStats_V3_LoadStatsRequest, on stream: any LoadReportStream) {
+    self.isSending = true
+    let number = self.number
+    stream.send(request) { [weak self] in
+      guard let self, self.number == number, self.stream != nil else { return }
+      self.isSending = false
+      self.check()
+    }
   }
 
   private func stop() {
     self.timer?.cancel()
     self.timer = nil
     self.stream.take()?.cancel()
+    self.isSending = false
     self.orders = nil
     self.failures = 0
     self.wasEmpty = false
@@ -113,6 +131,7 @@ final class LoadReporter: @unchecked Sendable {
     self.timer?.cancel()
     self.failures = self.orders == nil ? self.failures + 1 : 1
     self.stream = nil
+    self.isSending = false
     self.orders = nil
     self.wasEmpty = false
     self.table.dropUnused()
@@ -146,14 +165,16 @@ final class LoadReporter: @unchecked Sendable {
   private func report() {
     self.timer = nil
     guard let stream, let orders else { return }
+    guard !self.isSending else { return self.scheduleReport(after: orders.interval) }
     let counted = self.table.take(orders.clusters, now: self.executor.now)
     let isEmpty = counted.allSatisfy(\.counts.isEmpty)
     if !(isEmpty && self.wasEmpty) {
       var request = Envoy_Service_LoadStats_V3_LoadStatsRequest()
       request.clusterStats = counted.map(\.message)
-      stream.send(request)
+      self.send(request, on: stream)
     }
     self.wasEmpty = isEmpty
-    if self.table.reported.isEmpty { self.stop() } else { self.scheduleReport(after: orders.interval) }
+    self.check()
+    if self.stream != nil { self.scheduleReport(after: orders.interval) }
   }
 }

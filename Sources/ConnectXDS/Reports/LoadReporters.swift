@@ -16,7 +16,8 @@ final class LoadReporters: @unchecked Sendable {
   private let node: Envoy_Config_Core_V3_Node
   private let open: Open
   private var random: SeededRandom
-  private var reporters: [XDSBootstrap.Server: (table: StatisticsTable, reporter: LoadReporter)] = [:]
+  /// In the order in which they were made; there are few.
+  private var reporters: [(server: XDSBootstrap.Server, table: StatisticsTable, reporter: LoadReporter)] = []
 
   init(
     _ node: Envoy_Config_Core_V3_Node,
@@ -34,7 +35,7 @@ final class LoadReporters: @unchecked Sendable {
 
   /// The counts of the clusters that come from a server.
   func table(of server: XDSBootstrap.Server) -> StatisticsTable {
-    if let known = self.reporters[server] { return known.table }
+    if let known = self.reporters.first(where: { $0.server == server }) { return known.table }
     let table = StatisticsTable()
     let seed = self.random.next()
     let open = self.open
@@ -42,11 +43,11 @@ final class LoadReporters: @unchecked Sendable {
       handle in
       open(server, handle)
     }
-    self.reporters[server] = (table, reporter)
+    self.reporters.append((server, table, reporter))
     return table
   }
 
   func shutDown() {
-    for (_, reporter) in self.reporters.values { reporter.shutDown() }
+    for (_, _, reporter) in self.reporters { reporter.shutDown() }
   }
 }

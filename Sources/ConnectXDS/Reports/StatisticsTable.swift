@@ -20,6 +20,8 @@ final class StatisticsTable: @unchecked Sendable {
     var isReported = false
     /// By their texts, which are the zones of endpoints.
     var localities: [String: XDSLocality] = [:]
+    /// Those of ``localities`` that have servers now. Calls to the others may still run.
+    var current: Set<String> = []
     var lastTake: Duration?
   }
 
@@ -50,14 +52,43 @@ final class StatisticsTable: @unchecked Sendable {
     if entry.uses == 0, entry.isReported { self.onChange?() }
   }
 
+  /// A user of a cluster goes over to another table, with what was counted so far.
+  ///
+  /// - Returns: The counts there.
+  func move(_ key: Key, to other: StatisticsTable) -> CallStatistics {
+    guard var entry = self.entries[key],
+      other.entries[key].map({ $0.statistics === entry.statistics }) ?? true
+    else {
+      let statistics = other.acquire(key)
+      self.release(key)
+      return statistics
+    }
+    if other.entries[key] == nil {
+      var moved = entry
+      (moved.uses, moved.isReported) = (0, false)
+      other.entries[key] = moved
+    }
+    other.entries[key]?.uses += 1
+    entry.uses -= 1
+    self.entries[key] = entry.uses > 0 ? entry : nil
+    if entry.uses == 0, entry.isReported { self.onChange?() }
+    return entry.statistics
+  }
+
   /// Says what a cluster in use is like.
   func note(_ key: Key, isReported: Bool, localities: some Sequence<XDSLocality>, now: Duration) {
     guard var entry = self.entries[key] else { return }
+    // Nobody asks for these counts. Names of zones would pile up in them.
+    if !isReported { _ = entry.statistics.take() }
     let isChanged = entry.isReported != isReported
     entry.isReported = isReported
     if isReported {
       entry.lastTake = entry.lastTake ?? now
-      for locality in localities { entry.localities[locality.description] = locality }
+      entry.current = []
+      for locality in localities {
+        entry.current.insert(locality.description)
+        entry.localities[locality.description] = locality
+      }
     }
     self.entries[key] = entry
     if isChanged { self.onChange?() }
@@ -77,6 +108,9 @@ final class StatisticsTable: @unchecked Sendable {
       let interval = now - (entry.lastTake ?? now)
       all.append(Counted(key: key, counts: counts, localities: entry.localities, interval: interval))
       entry.lastTake = now
+      entry.localities = entry.localities.filter { zone, _ in
+        entry.current.contains(zone) || counts.zones[zone] != nil
+      }
       let isIdle = counts.zones.values.allSatisfy { $0.inFlight == 0 }
       self.entries[key] = entry.uses == 0 && isIdle ? nil : entry
     }

@@ -15,7 +15,7 @@ final class TargetWatch {
   private let target: ListenerName
   private let executor: any CallExecutor
   private let security: SecurityTable
-  private let table: (_ cluster: String) -> StatisticsTable
+  private let table: (XDSBootstrap.Server?) -> StatisticsTable
   private var builder = RoutingBuilder()
   private var watch: DependencyWatch?
   /// By name of the cluster.
@@ -26,12 +26,12 @@ final class TargetWatch {
   /// ones in use.
   private var hasRouted = false
 
-  /// - Parameter table: The counts for a cluster of this name.
+  /// - Parameter table: The counts of clusters whose loads are reported to this server, or to none.
   init(
     _ target: ListenerName,
     in environment: DependencyWatch.Environment,
     security: SecurityTable,
-    table: @escaping (_ cluster: String) -> StatisticsTable
+    table: @escaping (XDSBootstrap.Server?) -> StatisticsTable
   ) {
     self.target = target
     self.executor = environment.executor
@@ -91,11 +91,9 @@ final class TargetWatch {
 
   private func routing(_ configuration: XDSConfiguration) -> Routing {
     let leaves = configuration.leaves
-    for leaf in leaves.values {
-      // Before connections are made.
-      self.security.set(leaf.resource.security, of: leaf.name, for: self.target)
-      self.lease(leaf)
-    }
+    // Before connections are made.
+    self.security.set(leaves.mapValues(\.resource.security), for: self.target)
+    for (_, leaf) in leaves.sorted(by: { $0.key < $1.key }) { self.lease(leaf) }
     let leases = self.leases.mapValues(\.statistics)
     let routing = self.builder.build(configuration) { leaf in
       leases[leaf.name] ?? CallStatistics(cluster: leaf.name)
@@ -106,22 +104,28 @@ final class TargetWatch {
 
   private func lease(_ leaf: XDSConfiguration.Leaf) {
     let key = StatisticsTable.Key(cluster: leaf.name, service: leaf.resource.service)
-    if self.leases[leaf.name]?.key != key {
-      let table = self.table(leaf.name)
+    let table = self.table(leaf.reportServer)
+    if let old = self.leases[leaf.name], old.key == key {
+      if old.table !== table {
+        // The control plane has changed: another one gets the reports, of the same counts.
+        let statistics = old.table.move(key, to: table)
+        self.leases[leaf.name] = Lease(table: table, key: key, statistics: statistics)
+      }
+    } else {
       let lease = Lease(table: table, key: key, statistics: table.acquire(key))
       if let old = self.leases.updateValue(lease, forKey: leaf.name) { old.table.release(old.key) }
     }
     let localities = (leaf.endpoints?.priorities ?? []).joined().map(\.name)
-    self.leases[leaf.name]?.table.note(
+    table.note(
       key,
-      isReported: leaf.resource.reportsLoads,
+      isReported: leaf.reportServer != nil,
       localities: localities,
       now: self.executor.now
     )
   }
 
   private func release(except isUsed: (String) -> Bool) {
-    for (name, lease) in self.leases where !isUsed(name) {
+    for (name, lease) in self.leases.sorted(by: { $0.key < $1.key }) where !isUsed(name) {
       self.leases[name] = nil
       lease.table.release(lease.key)
     }

@@ -40,7 +40,8 @@ extension XDSClient {
     let here = WeakClient(self)
     return self.companions.companion {
       let executor = self.executor
-      let reporters = LoadReporters(self.bootstrap.node.message, on: executor, random: .system()) {
+      let random = SeededRandom(seed: self.companionSeed)
+      let reporters = LoadReporters(self.bootstrap.node.message, on: executor, random: random) {
         server,
         handle in
         guard let client = try? here.client?.protocolClient(for: server) else {
@@ -48,10 +49,13 @@ extension XDSClient {
         }
         return LoadReportCall(client, on: executor, handle)
       }
-      let environment = DependencyWatch.Environment(executor: executor, source: here, resolver: self.names)
-      return XDSTargets(environment, reporters: reporters) { cluster in
-        here.client?.server(of: .cluster, cluster)
-      }
+      let environment = DependencyWatch.Environment(
+        executor: executor,
+        source: here,
+        resolver: self.names,
+        server: { here.client?.server(of: .cluster, $0) }
+      )
+      return XDSTargets(environment, reporters: reporters)
     }
   }
 }

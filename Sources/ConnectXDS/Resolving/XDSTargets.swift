@@ -9,23 +9,17 @@ final class XDSTargets: ClientCompanion, @unchecked Sendable {
   let security = SecurityTable()
   private let environment: DependencyWatch.Environment
   private let reporters: LoadReporters
-  private let server: (_ cluster: String) -> XDSBootstrap.Server?
-  /// The counts of clusters of which nobody knows where they come from.
+  /// The counts of clusters whose loads are not reported.
   private let table = StatisticsTable()
-  private var watches: [ListenerName: TargetWatch] = [:]
+  /// With the numbers of their first users.
+  private var watches: [ListenerName: (number: Int, watch: TargetWatch)] = [:]
   private var lastNumber = 0
   private var isShutDown = false
 
-  /// - Parameter server: Where a cluster comes from.
-  init(
-    _ environment: DependencyWatch.Environment,
-    reporters: LoadReporters,
-    server: @escaping (_ cluster: String) -> XDSBootstrap.Server?
-  ) {
+  init(_ environment: DependencyWatch.Environment, reporters: LoadReporters) {
     self.executor = environment.executor
     self.environment = environment
     self.reporters = reporters
-    self.server = server
   }
 
   /// - Returns: The number of the watch, for ``remove(_:_:)``.
@@ -35,34 +29,34 @@ final class XDSTargets: ClientCompanion, @unchecked Sendable {
       report(.failure(Self.isOver))
       return self.lastNumber
     }
-    if let watch = self.watches[target] {
+    if let (_, watch) = self.watches[target] {
       watch.add(self.lastNumber, report)
       return self.lastNumber
     }
-    let watch = TargetWatch(target, in: self.environment, security: self.security) { [weak self] cluster in
-      self?.table(of: cluster) ?? StatisticsTable()
+    let watch = TargetWatch(target, in: self.environment, security: self.security) { [weak self] server in
+      self?.table(of: server) ?? StatisticsTable()
     }
-    self.watches[target] = watch
+    self.watches[target] = (self.lastNumber, watch)
     watch.add(self.lastNumber, report)
     watch.start()
     return self.lastNumber
   }
 
   func remove(_ number: Int, of target: ListenerName) {
-    if self.watches[target]?.remove(number) == true { self.watches[target] = nil }
+    if self.watches[target]?.watch.remove(number) == true { self.watches[target] = nil }
   }
 
-  /// Clusters without a server are not reported.
-  func table(of cluster: String) -> StatisticsTable {
-    self.server(cluster).map(self.reporters.table(of:)) ?? self.table
+  /// The counts that are reported to a server; nil for those of clusters that are not reported.
+  func table(of server: XDSBootstrap.Server?) -> StatisticsTable {
+    server.map(self.reporters.table(of:)) ?? self.table
   }
 
-  func resolveAgain(_ target: ListenerName) { self.watches[target]?.resolveAgain() }
+  func resolveAgain(_ target: ListenerName) { self.watches[target]?.watch.resolveAgain() }
 
   /// Channels keep the last routes.
   func shutDown() {
     self.isShutDown = true
-    for watch in self.watches.values { watch.end() }
+    for (_, watch) in self.watches.values.sorted(by: { $0.number < $1.number }) { watch.end() }
     self.watches = [:]
     self.reporters.shutDown()
   }

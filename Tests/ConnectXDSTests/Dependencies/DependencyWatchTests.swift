@@ -73,6 +73,26 @@ final class DependencyWatchTests: XCTestCase {
     XCTAssertEqual(self.count, 1)
   }
 
+  /// Simulations repeat.
+  func testWatchesEndInTheOrderOfTheirBeginning() {
+    self.start()
+    let names = ["d", "a", "c", "b", "f", "e"]
+    self.resources.set("listener", .listener(.inline(.to("d", "a", "c"), .to("b", "f", "e"))))
+    for name in names { self.resources.set(name, .cluster(.endpoints("e\(name)"))) }
+    for name in names { self.resources.set("e\(name)", .endpoints(.at("10.0.0.1:1"))) }
+    self.resources.set("listener", .listener(.inline()))
+    XCTAssertEqual(self.resources.executor.sync { self.resources.cancelled }, names + names.map { "e\($0)" })
+  }
+
+  func testTheSameProblemIsSaidOnce() {
+    self.start()
+    for _ in 0..<2 { self.resources.remove(.listener, "listener") }
+    XCTAssertEqual(self.count, 1)
+    self.resources.set("listener", .listener(.inline()))
+    self.resources.remove(.listener, "listener")
+    XCTAssertEqual(self.count, 3)
+  }
+
   func testResourcesOfOneResponseCountTogether() {
     self.start()
     self.resources.set("listener", .listener(.inline(.to("a"), .to("b"))))

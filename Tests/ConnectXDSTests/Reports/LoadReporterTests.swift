@@ -12,13 +12,21 @@ final class LoadReporterTests: XCTestCase {
   private final class Stream: LoadReportStream, @unchecked Sendable {
     let handle: @Sendable (LoadReporter.Event) -> Void
     var requests: [Request] = []
+    var takesRequests = true
+    var completions: [@Sendable () -> Void] = []
     var isCancelled = false
 
     init(_ handle: @escaping @Sendable (LoadReporter.Event) -> Void) {
       self.handle = handle
     }
 
-    func send(_ request: Envoy_Service_LoadStats_V3_LoadStatsRequest) { self.requests.append(request) }
+    func send(
+      _ request: Envoy_Service_LoadStats_V3_LoadStatsRequest,
+      completion: @escaping @Sendable () -> Void
+    ) {
+      self.requests.append(request)
+      if self.takesRequests { completion() } else { self.completions.append(completion) }
+    }
 
     func requestNext() {}
 
@@ -141,6 +149,40 @@ final class LoadReporterTests: XCTestCase {
     self.executor.advanceToNext()
     XCTAssertLessThanOrEqual(self.executor.now - now, .milliseconds(1_200))
     XCTAssertEqual(self.server.streams.last?.requests.map(\.node.id), ["me"])
+  }
+
+  /// Reports do not pile up, and the last one is not cut off.
+  func testAServerThatDoesNotRead() {
+    self.use(self.key)
+    self.answer(every: 10)
+    let stream = self.server.streams[0]
+    self.executor.sync { stream.takesRequests = false }
+    self.executor.advance(by: .seconds(10))
+    XCTAssertEqual(self.reports.count, 1)
+    self.executor.sync { self.table.release(self.key) }
+    self.executor.advance(by: .seconds(60))
+    XCTAssertEqual(self.reports.count, 1)
+    XCTAssertFalse(stream.isCancelled)
+    self.executor.sync { stream.completions.removeFirst()() }
+    self.use(.init(cluster: "b", service: ""))
+    self.executor.advance(by: .seconds(10))
+    XCTAssertEqual(self.reports.map { $0.clusterStats.map(\.clusterName) }, [["a"]], "nothing was counted")
+    self.executor.sync { self.table.release(.init(cluster: "b", service: "")) }
+    self.executor.advance(by: .seconds(10))
+    XCTAssertTrue(stream.isCancelled)
+  }
+
+  /// A control plane may change names for ever.
+  func testLocalitiesThatAreGoneAreForgotten() {
+    self.use(self.key)
+    for number in 0..<3 {
+      self.executor.sync {
+        let localities = [XDSLocality(zone: "z\(number)")]
+        self.table.note(self.key, isReported: true, localities: localities, now: self.executor.now)
+        XCTAssertEqual(self.table.take(nil, now: self.executor.now).map(\.localities.count), [2])
+        XCTAssertEqual(self.table.take(nil, now: self.executor.now).map(\.localities.count), [1])
+      }
+    }
   }
 
   func testEventsOfOldStreamsDoNotCount() {

@@ -24,6 +24,8 @@ final class FakeResources: ResourceSource, @unchecked Sendable {
   private var states: [Key: ResourceState] = [:]
   private var reports: [Key: [Int: @Sendable (ResourceState) -> Void]] = [:]
   private var count = 0
+  /// The names of watches that were cancelled, in order. To be read on the executor, or while it is idle.
+  private(set) var cancelled: [String] = []
 
   func watch(
     _ type: ResourceType,
@@ -39,6 +41,7 @@ final class FakeResources: ResourceSource, @unchecked Sendable {
       if let state = self.states[key] { self.reports[key]?[number]?(state) }
     }
     return Watch {
+      self.cancelled.append(name)
       self.reports[key]?[number] = nil
       if self.reports[key]?.isEmpty == true { self.reports[key] = nil }
     }
@@ -64,7 +67,7 @@ final class FakeResources: ResourceSource, @unchecked Sendable {
 
   private func report(_ state: ResourceState, _ key: Key) {
     self.states[key] = state
-    for report in (self.reports[key] ?? [:]).values { report(state) }
+    for (_, report) in (self.reports[key] ?? [:]).sorted(by: { $0.key < $1.key }) { report(state) }
   }
 
   /// What is watched, as `type name`, sorted.

@@ -8,8 +8,14 @@ import XCTest
 final class XDSResolverTests: XCTestCase {
   private let resources = FakeResources()
   private let reports = LoadReportsLog()
+  private let servers = Servers()
   private lazy var targets = self.makeTargets()
   private let origin = Origin(scheme: .http, host: "orders", port: 80)
+
+  /// Where clusters come from.
+  private final class Servers: @unchecked Sendable {
+    var current = XDSBootstrap.Server(uri: "s", credentials: .insecure)
+  }
 
   private final class Channel: @unchecked Sendable {
     var answers: [Result<ResolverUpdate, ConnectError>] = []
@@ -18,18 +24,18 @@ final class XDSResolverTests: XCTestCase {
 
   private func makeTargets() -> XDSTargets {
     let executor = self.resources.executor
+    let servers = self.servers
     let environment = DependencyWatch.Environment(
       executor: executor,
       source: self.resources,
-      resolver: StaticResolver([])
+      resolver: StaticResolver([]),
+      server: { _ in servers.current }
     )
     let reports = self.reports
     let reporters = LoadReporters(.init(), on: executor, random: SeededRandom(seed: 1)) { server, handle in
       reports.open(server, handle)
     }
-    return XDSTargets(environment, reporters: reporters) { _ in
-      XDSBootstrap.Server(uri: "s", credentials: .insecure)
-    }
+    return XDSTargets(environment, reporters: reporters)
   }
 
   private func resolve(_ name: String = "orders") throws -> Channel {
@@ -118,16 +124,46 @@ final class XDSResolverTests: XCTestCase {
       let policies = [one, two].map { try? $0.answers.last?.get().routing?.clusters["a"]?.balancing }
       XCTAssertNotNil(policies[0] as Any?)
       XCTAssertEqual(policies[0], policies[1], "the same counts")
-      XCTAssertEqual(self.targets.table(of: "a").reported, [.init(cluster: "a", service: "ea")])
+      XCTAssertEqual(
+        self.targets.table(of: self.servers.current).reported,
+        [.init(cluster: "a", service: "ea")]
+      )
       XCTAssertEqual(self.reports.opened, ["s"], "one stream for both")
     }
     one.watch?.cancel()
     two.watch?.cancel()
     self.resources.executor.runUntilIdle()
     self.resources.executor.sync {
-      XCTAssertEqual(self.targets.table(of: "a").reported, [])
+      XCTAssertEqual(self.targets.table(of: self.servers.current).reported, [])
       XCTAssertEqual(self.reports.cancelled, 1)
     }
+  }
+
+  /// Counts are neither lost nor reported twice.
+  func testReportsGoToTheControlPlaneThatTheClusterComesFrom() throws {
+    let (one, two) = (try self.resolve(), try self.resolve("other"))
+    self.serve()
+    self.resources.set("other", .listener(.inline(.to("a"))))
+    func balancing(_ channel: Channel) -> BalancingPolicy? {
+      self.resources.executor.sync { try? channel.answers.last?.get().routing?.clusters["a"]?.balancing }
+    }
+    let before = balancing(one)
+    XCTAssertNotNil(before)
+    let old = self.servers.current
+    self.servers.current = XDSBootstrap.Server(uri: "t", credentials: .insecure)
+    self.serve()
+    self.resources.executor.sync {
+      XCTAssertEqual(self.reports.opened, ["s", "t"])
+      XCTAssertEqual(self.reports.cancelled, 1, "the old one")
+      XCTAssertEqual(self.targets.table(of: old).reported, [])
+      XCTAssertEqual(self.targets.table(of: self.servers.current).reported.map(\.cluster), ["a"])
+    }
+    XCTAssertEqual(balancing(one), before, "the same counts go on")
+    XCTAssertEqual(balancing(two), before)
+    one.watch?.cancel()
+    two.watch?.cancel()
+    self.resources.executor.runUntilIdle()
+    XCTAssertEqual(self.resources.executor.sync { self.reports.cancelled }, 2)
   }
 
   func testTheSecurityOfClusters() throws {
@@ -170,7 +206,12 @@ private final class LoadReportsLog: @unchecked Sendable {
       self.onCancel = onCancel
     }
 
-    func send(_ request: Envoy_Service_LoadStats_V3_LoadStatsRequest) {}
+    func send(
+      _ request: Envoy_Service_LoadStats_V3_LoadStatsRequest,
+      completion: @escaping @Sendable () -> Void
+    ) {
+      completion()
+    }
 
     func requestNext() {}
 

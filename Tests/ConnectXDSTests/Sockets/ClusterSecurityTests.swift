@@ -91,9 +91,10 @@ final class ClusterSecurityTests: XCTestCase {
     let origin = Origin(scheme: .http, host: "orders", port: 80)
     let target = try ListenerName(authority: nil, name: "orders", self.bootstrap)
     XCTAssertNil(provider.security(ofCluster: "a", of: origin))
-    table.set(nil, of: "a", for: target)
+    table.set(["a": nil], for: target)
     XCTAssertNil(provider.security(ofCluster: "a", of: origin))
-    table.set(ClusterSecurity(roots: "all", acceptedNames: [.init(rule: .exact("a"))]), of: "a", for: target)
+    let rules = ClusterSecurity(roots: "all", acceptedNames: [.init(rule: .exact("a"))])
+    table.set(["a": rules], for: target)
     let security = try XCTUnwrap(provider.security(ofCluster: "a", of: origin))
     guard case .tls(let settings) = security else { return XCTFail("\(security)") }
     XCTAssertEqual(settings.trustRoots, .pemFile("/ca.pem"))
