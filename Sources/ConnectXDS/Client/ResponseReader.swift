@@ -6,6 +6,7 @@ internal import SwiftProtobuf
 struct ResponseReader {
   /// More of them would only make the request to the server longer.
   private static let maximumProblems = 100
+  /// In bytes: what looks like one character may be megabytes.
   private static let maximumProblemLength = 1000
 
   private let client: DiscoveryClient
@@ -69,7 +70,9 @@ struct ResponseReader {
 
   private mutating func read(_ decoded: ResourceDecoder.Decoded, at index: Int) {
     var details: String?
-    if case .failure(let problem) = decoded.resource { details = problem.problems.joined(separator: "; ") }
+    if case .failure(let problem) = decoded.resource {
+      details = Self.shortened(problem.problems.joined(separator: "; "))
+    }
     if let details { self.add(details, at: index, decoded.name) }
     guard let text = decoded.name else {
       self.knowsAllNames = false
@@ -155,7 +158,13 @@ struct ResponseReader {
       return
     }
     let text = "resource index \(index): \(name.map { "\($0): " } ?? "")\(problem)"
-    self.problems.append(String(text.prefix(Self.maximumProblemLength)))
+    self.problems.append(Self.shortened(text))
+  }
+
+  private static func shortened(_ text: String) -> String {
+    let bytes = text.utf8
+    guard bytes.count > Self.maximumProblemLength else { return text }
+    return String(decoding: bytes.prefix(Self.maximumProblemLength), as: UTF8.self)
   }
 
   /// All that is wrong, for the server; nil for nothing.

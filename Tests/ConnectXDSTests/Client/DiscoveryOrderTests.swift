@@ -101,6 +101,18 @@ final class DiscoveryOrderTests: XCTestCase {
     }
   }
 
+  /// What looks like one character may be megabytes. It goes back to the server, and into the errors of calls.
+  func testLongProblems() throws {
+    let fixture = DiscoveryFixture()
+    let heard = fixture.watch("a")
+    _ = try fixture.sent()
+    try fixture.respond(["a!e" + String(repeating: "\u{301}", count: 100_000)], version: "1")
+    let message = try XCTUnwrap(try fixture.stream().requests.last?.errorDetail.message)
+    XCTAssertTrue(message.contains("a: "), "\(message.utf8.count) bytes")
+    XCTAssertLessThan(message.utf8.count, 1_200)
+    XCTAssertLessThan(heard.take().joined().utf8.count, 1_200)
+  }
+
   // MARK: - An executor that is over
 
   private final class DeadExecutor: CallExecutor {
