@@ -16,7 +16,7 @@ public struct XDSLocality: Sendable, Hashable {
 }
 
 extension XDSLocality: CustomStringConvertible {
-  /// The form that gRPC's metrics have (gRFC A78). ``Endpoint/zone`` of endpoints is this text.
+  /// The form that gRPC's metrics have (gRFC A78). `Endpoint.zone` of endpoints is this text.
   public var description: String {
     "{region=\"\(self.region)\", zone=\"\(self.zone)\", sub_zone=\"\(self.subZone)\"}"
   }

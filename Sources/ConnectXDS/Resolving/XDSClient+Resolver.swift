@@ -16,7 +16,7 @@ extension XDSClient {
   ///
   /// - Parameter target: `xds:///NAME`, or `xds://AUTHORITY/NAME` for an authority of the bootstrap (gRFC A47). The part of NAME
   ///   behind its last slash chooses the virtual host.
-  /// - Throws: ``ConnectError`` with `invalid_argument` if it is no such target, or if the bootstrap does not know the authority.
+  /// - Throws: `ConnectError` with `invalid_argument` if it is no such target, or if the bootstrap does not know the authority.
   public func resolver(for target: String) throws(ConnectError) -> any NameResolver {
     let parsed: Target
     do throws(TargetError) {

@@ -15,8 +15,8 @@ extension NIOHTTPClient.Configuration {
   /// )
   /// ```
   ///
-  /// It sets `channel.resolver` and ``clusterSecurity``. A cluster for which the control plane gives TLS has it also if the
-  /// client's host is `http://…`. The other clusters have TLS if the host is `https://…`, with the settings of ``tls``.
+  /// It sets `channel.resolver` and `clusterSecurity`. A cluster for which the control plane gives TLS has it also if the
+  /// client's host is `http://…`. The other clusters have TLS if the host is `https://…`, with the settings of `tls`.
   ///
   /// - Parameters:
   ///   - client: It stays alive while it is used.

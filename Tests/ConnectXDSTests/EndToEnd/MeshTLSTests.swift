@@ -37,6 +37,8 @@ final class MeshTLSTests: XCTestCase {
           try await eventually("a connection has the new certificate") {
             try await mesh.servers.stop("secure")
             try await mesh.servers.start("secure")
+            // Connected again, or the time between attempts would grow.
+            try await client.waitForServers(["secure"], inRowsOf: 1)
             return await client.call().identity.contains("second.example")
           }
         }

@@ -1,6 +1,6 @@
 internal import Connect
 internal import ConnectChannels
-package import ConnectSimulation
+internal import ConnectSimulation
 internal import ConnectTesting
 internal import ConnectXDS
 internal import SwiftProtobuf

@@ -1,6 +1,6 @@
 internal import Connect
 internal import ConnectChannels
-package import ConnectSimulation
+internal import ConnectSimulation
 internal import SwiftProtobuf
 
 /// A client that control planes configure, changes that lose no call, and faults of the control planes; all decided by a seed.
