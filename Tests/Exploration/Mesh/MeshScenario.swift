@@ -101,7 +101,7 @@ package struct MeshScenario: Sendable, CustomStringConvertible {
     state.groups = ["v0": self.group(&random), "v1": self.group(&random)]
     (state.main, state.other) = ("v0", "v1")
     self.steps = [Step(time: .zero, changes: [.clusters, .endpoints, .routes], state: state)]
-    var time = Duration.seconds(3)
+    var time = self.settlingTime + .seconds(3)
     for number in 2..<(2 + random.index(below: 6)) {
       func advance() { time += random.duration(.zero ... .seconds(3)) }
       advance()
@@ -163,11 +163,13 @@ package struct MeshScenario: Sendable, CustomStringConvertible {
   }
 
   private mutating func chooseTroubles(_ random: inout SeededRandom) {
-    let end = self.steps.last?.time ?? .zero
+    // The first call, which lets the client ask, and what it needs come before.
+    let start = self.settlingTime + .seconds(5)
+    let end = max(self.steps.last?.time ?? .zero, start)
     for _ in 0..<(1 + random.index(below: 4)) {
       self.troubles.append(
         Trouble(
-          time: random.duration(self.settlingTime...max(end, self.settlingTime)),
+          time: random.duration(start...end),
           // After 15 s of silence, what was asked for does not exist.
           length: random.duration(.milliseconds(100) ... .seconds(9)),
           fault: random.element([.crash, .freeze, .goAway, .partition]),
