@@ -1,5 +1,6 @@
-/// A balancer that knows things from earlier, such as when a part has failed. When the policy changes, the new balancer goes on
-/// with what the old one knew of the parts that both have. Otherwise each change would begin all waits anew.
+/// A balancer that remembers, for example since when a part has failed. When the policy changes, the new balancer takes over what
+/// the old one knew of the parts that both have. Without this, a part that has failed would get ten seconds to connect after each
+/// change, and calls would wait.
 protocol SuccessorBalancer: LoadBalancer {
   /// Takes over what `earlier` knows. Called before anything else.
   mutating func succeed(_ earlier: Self)

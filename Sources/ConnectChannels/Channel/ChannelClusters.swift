@@ -77,7 +77,8 @@ final class ChannelClusters {
     return handles
   }
 
-  /// The calls that wait in clusters without endpoints that no route leads to any more: they would never get any.
+  /// The calls that wait in clusters which have no endpoints, and which routes do not lead to any more. Such clusters never get
+  /// endpoints.
   func takeStranded() -> [WaitingStream] {
     guard let basis = self.basis else { return [] }
     let strandable = self.table.present.filter { member in

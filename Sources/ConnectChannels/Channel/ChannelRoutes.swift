@@ -94,8 +94,8 @@ struct ChannelRoutes {
     if let error = channel.put(stream, choice) { stream.fail(error) }
   }
 
-  /// Calls that came before the routes go on. Calls that wait in a cluster that never got endpoints, and
-  /// that routes have left, choose again.
+  /// Calls that came before the routes go on. Calls also choose again if they wait in a cluster
+  /// without endpoints, and routes do not lead there any more.
   func takeWaiting() {
     guard let clusters = self.channel.clusters, clusters.areRouted else { return }
     for stream in clusters.takeStranded() {

@@ -1,7 +1,7 @@
 import ConnectChannels
 import XCTest
 
-/// A change of the policy does not begin the waits of parts anew.
+/// The times of parts, such as the time to connect, go on when the policy changes.
 final class SuccessorBalancerTests: XCTestCase {
   private func priorities(_ last: BalancingPolicy, _ first: BalancingPolicy = .roundRobin) -> BalancingPolicy
   {
