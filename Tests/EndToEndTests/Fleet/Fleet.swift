@@ -90,6 +90,15 @@ struct Fleet: Sendable {
     try await self.process.command(["do": "behave", "address": address, "code": code])
   }
 
+  /// Calls take this long in the median, and by chance more or less.
+  ///
+  /// - Parameter spread: The standard deviation of the logarithm.
+  func delay(_ address: String, median: Duration, spread: Double) async throws {
+    try await self.process.command([
+      "do": "behave", "address": address, "delay": median / .seconds(1), "spread": spread,
+    ])
+  }
+
   /// The server reports this load with each call.
   func report(_ load: LoadReport, from address: String) async throws {
     try await self.process.command([

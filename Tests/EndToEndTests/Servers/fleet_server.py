@@ -6,7 +6,8 @@ Announces the process id `pid`. Commands have `do` and, but for the first form o
   the health service), `age` (the milliseconds after which it renews a connection; 0 for none), `simple` (whether it is a small server by h2 in place of grpcio, see simple_grpc_server.py): answered
   with `address`. An address that was stopped may start again, and goes on counting.
 - `stop` with `grace` in seconds: GOAWAY, then the end once no call is left, or the time is over.
-- `behave` with some of `code` (calls fail with it; 0 for none), `delay` in seconds, `load` (a base64 text: an ORCA report).
+- `behave` with some of `code` (calls fail with it; 0 for none), `delay` in seconds, `spread` (then the delay is only the median of a
+  log-normal distribution with this sigma), `load` (a base64 text: an ORCA report).
 - `release` with `count`: so many calls that are held may go on; 0 for all, and all that come.
 - `health` with `service` and `status` (a name; empty to forget the service).
 - `stats`: `started`, `ended`, `held` (the numbers of the calls, in order), `peers` (how many addresses the calls came from).
@@ -18,6 +19,7 @@ until it is released; payload's `small` is its number.
 import asyncio
 import base64
 import os
+import random
 import sys
 
 import grpc
@@ -43,6 +45,7 @@ class FleetServer(test_pb2_grpc.TestServiceServicer):
         self.server: grpc.aio.Server | None = None
         self.code = 0
         self.delay = 0.0
+        self.spread = 0.0
         self.load = b""
         self.holds = True
         self.started = self.ended = 0
@@ -61,7 +64,7 @@ class FleetServer(test_pb2_grpc.TestServiceServicer):
                 self.order.append(request.payload.small)
                 await future
             if self.delay:
-                await asyncio.sleep(self.delay)
+                await asyncio.sleep(self.delay * random.lognormvariate(0, self.spread))
             if self.code:
                 await context.abort(CODES[self.code], "as the test wants", self.trailers())
             return pb.EchoResponse()
@@ -128,6 +131,7 @@ async def run(command: dict) -> dict:
     elif do == "behave":
         server.code = command.get("code", server.code)
         server.delay = command.get("delay", server.delay)
+        server.spread = command.get("spread", server.spread)
         if "load" in command:
             server.load = base64.b64decode(command["load"])
     elif do == "release":

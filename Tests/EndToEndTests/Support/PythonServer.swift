@@ -18,6 +18,8 @@ final class PythonServer: Sendable {
     case grpc = "grpc_server.py"
     /// Any number of grpcio servers, started by commands; the script describes the commands.
     case fleet = "fleet_server.py"
+    /// A grpcio server that calls the next one in a chain. Port `port`; the script describes arguments and commands.
+    case chain = "chain_server.py"
     /// Envoy, which translates gRPC-Web and Connect for a grpcio server behind it. Ports `http` and `grpc`. If the
     /// arguments are addresses of servers: Envoy in front of these servers. Port `http`.
     case envoy = "envoy_proxy.py"
