@@ -274,7 +274,13 @@ class Scenario:
                 make.virtual_host("second", [domain], [make.route({"prefix": ""}, self.cluster("second"))]),
             )
         if self.feature("retry of a host", 0.1):
-            hosts[0]["retry_policy"] = {"retry_on": "unavailable", "num_retries": 3}
+            # Calls of the oracle would take minutes with the default intervals.
+            backoff = {"base_interval": "0.01s", "max_interval": "0.02s"}
+            hosts[0]["retry_policy"] = {
+                "retry_on": "unavailable",
+                "num_retries": 3,
+                "retry_back_off": backoff,
+            }
         if self.feature("host of nobody", 0.03):
             hosts = [make.virtual_host("main", ["nobody.example"], self.routes())]
         return hosts
