@@ -218,6 +218,7 @@ let package = Package(
       dependencies: [
         "Connect",
         "ConnectChannels",
+        "ConnectInterceptors",
         "ConnectTesting",
         .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio"),
@@ -278,6 +279,7 @@ let package = Package(
         "ConnectNIO",
         "ConnectProtobufC",
         "ConnectReflection",
+        "ConnectSimulation",
         "ConnectTesting",
         "ConnectXDS",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),

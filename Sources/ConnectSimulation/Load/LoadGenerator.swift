@@ -32,18 +32,28 @@ final class LoadGenerator: @unchecked Sendable {
       case .open(let rate):
         // A billion seconds are longer than any run.
         if rate > 0 { self.beginNext(after: .exponential(mean: .seconds(1 / max(rate, 1e-9)))) }
+      case .series(let rates, let length):
+        let highest = rates.max() ?? 0
+        guard highest > 0 else { return }
+        let start = self.executor.now
+        self.beginNext(after: .exponential(mean: .seconds(1 / max(highest, 1e-9)))) {
+          let index = Int((self.executor.now - start) / length) % rates.count
+          // Of calls at the highest rate, so many are left that the rate is right.
+          return self.random.fraction() * highest < rates[index]
+        }
       case .closed(let callers, let pause):
         for _ in 0..<callers { self.beginCaller(pause) }
       }
     }
   }
 
-  private func beginNext(after gap: Latency) {
+  /// - Parameter isDue: Asked for each call whether it is made.
+  private func beginNext(after gap: Latency, isDue: @escaping @Sendable () -> Bool = { true }) {
     let delay = gap.sample(&self.random)
     guard self.executor.now + delay < self.end else { return }
     _ = self.executor.schedule(after: delay) {
-      self.begin {}
-      self.beginNext(after: gap)
+      if isDue() { self.begin {} }
+      self.beginNext(after: gap, isDue: isDue)
     }
   }
 

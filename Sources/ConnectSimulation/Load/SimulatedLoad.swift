@@ -1,3 +1,4 @@
+internal import Connect
 internal import ConnectChannels
 
 /// How calls are made in a simulation.
@@ -5,6 +6,7 @@ public struct SimulatedLoad: Sendable, Hashable {
   enum Kind: Sendable, Hashable {
     case open(perSecond: Double)
     case closed(callers: Int, pause: Latency)
+    case series([Double], each: Duration)
   }
 
   let kind: Kind
@@ -15,6 +17,16 @@ public struct SimulatedLoad: Sendable, Hashable {
   /// - Parameter rate: At most a million; zero or less for none.
   public static func open(perSecond rate: Double) -> SimulatedLoad {
     SimulatedLoad(kind: .open(perSecond: min(max(rate.isNaN ? 0 : rate, 0), 1_000_000)))
+  }
+
+  /// An open load whose rate changes, as it was recorded: calls begin at random times, at a rate for each part of the time.
+  ///
+  /// - Parameters:
+  ///   - rates: Average rates in a second, each as in ``open(perSecond:)``. After the last one they begin again.
+  ///   - length: For how long each rate holds; at least 1 millisecond.
+  public static func open(perSecond rates: [Double], each length: Duration) -> SimulatedLoad {
+    let rates = rates.map { min(max($0.isNaN ? 0 : $0, 0), 1_000_000) }
+    return SimulatedLoad(kind: .series(rates, each: max(length.clamped, .milliseconds(1))))
   }
 
   /// A closed load, as of workers: each caller makes a call when its last call has ended.

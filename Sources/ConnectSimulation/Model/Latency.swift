@@ -9,6 +9,7 @@ public struct Latency: Sendable, Hashable {
     case uniform(Duration, Duration)
     case exponential(mean: Duration)
     case logNormal(mu: Double, sigma: Double)
+    case empirical([Duration])
   }
 
   private let kind: Kind
@@ -43,6 +44,23 @@ public struct Latency: Sendable, Hashable {
     return Latency(kind: .logNormal(mu: log(median.seconds), sigma: log(ratio) / 2.326_347_874_040_841))
   }
 
+  /// As recorded: between neighbouring quantiles, all times are as likely as each other.
+  ///
+  /// - Parameter quantiles: Times that parts of equal size lie between: the least, the largest, and those between, in order. At
+  ///   most 1,000 count: of more, some are left out. One is a constant, and none is ``none``.
+  public static func empirical(_ quantiles: [Duration]) -> Latency {
+    var times = quantiles.map { max($0.clamped, .zero) }.sorted()
+    if times.count > self.maximumQuantiles {
+      let last = times.count - 1
+      times = (0..<self.maximumQuantiles).map { times[$0 * last / (self.maximumQuantiles - 1)] }
+    }
+    guard let first = times.first else { return .none }
+    return times.count == 1 ? .constant(first) : Latency(kind: .empirical(times))
+  }
+
+  /// How many quantiles an empirical distribution has at most.
+  static let maximumQuantiles = 1_000
+
   /// A random time. Less than 100 years.
   public func sample(_ random: inout SeededRandom) -> Duration {
     switch self.kind {
@@ -56,6 +74,10 @@ public struct Latency: Sendable, Hashable {
       let radius = sqrt(-2 * log(1 - random.fraction()))
       let normal = radius * cos(2 * .pi * random.fraction())
       return .seconds(min(exp(mu + sigma * normal), 3e9))
+    case .empirical(let times):
+      let place = random.fraction() * Double(times.count - 1)
+      let index = min(Int(place), times.count - 2)
+      return times[index] + (times[index + 1] - times[index]).scaled(by: place - Double(index))
     }
   }
 }

@@ -63,8 +63,9 @@ final class RequestQueue: @unchecked Sendable {
   ) async {
     let life = self.life
     defer { if life == self.life { self.leave() } }
-    guard await self.takeTime(for: exchange, server), await self.waitUntilThawed(server) else { return }
-    if let code = server.failure(for: exchange.head.path) {
+    let (time, code) = server.sampleWork(for: exchange.head.path)
+    guard await self.take(time, for: exchange, server), await self.waitUntilThawed(server) else { return }
+    if let code = code ?? server.failure(for: exchange.head.path) {
       await self.refuse(exchange, code, "failed on purpose")
     } else if let limit = server.timeLimit, let recorder = server.recorder, recorder.now - arrival > limit {
       await self.refuse(exchange, .unavailable, "the server took longer than \(limit)")
@@ -75,8 +76,9 @@ final class RequestQueue: @unchecked Sendable {
   }
 
   /// - Returns: Whether there is anybody to answer.
-  private func takeTime(for exchange: any ServerExchange, _ server: SimulatedServer) async -> Bool {
-    let time = server.sampleLatency(for: exchange.head.path)
+  private func take(_ time: Duration, for exchange: any ServerExchange, _ server: SimulatedServer) async
+    -> Bool
+  {
     guard time > .zero else { return true }
     guard server.finishesAbandonedRequests else { return (try? await exchange.sleep(for: time)) != nil }
     let waiter = Waiter()

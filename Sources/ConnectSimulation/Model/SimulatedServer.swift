@@ -49,6 +49,8 @@ public final class SimulatedServer: @unchecked Sendable {
     }
   }
 
+  /// What the server does with each request, in place of ``latency`` and of failures on purpose; nil for those.
+  var behaviour: (any ServerBehaviour)?
   let memory: InMemoryServer
   let network: InMemoryNetwork
   let endpointAddress: EndpointAddress
@@ -205,10 +207,14 @@ public final class SimulatedServer: @unchecked Sendable {
 
   // MARK: For the queue of requests
 
-  /// How long the server works on a request.
-  func sampleLatency(for path: String) -> Duration {
-    let factor = self.slowness[path] ?? self.slowness[nil] ?? 1
-    return self.latency.sample(&self.random).scaled(by: max(factor, 0))
+  /// How long the server works on a request, and the code that it fails with if that is decided already.
+  func sampleWork(for path: String) -> (time: Duration, code: Code?) {
+    let factor = max(self.slowness[path] ?? self.slowness[nil] ?? 1, 0)
+    guard let behaviour = self.behaviour else {
+      return (self.latency.sample(&self.random).scaled(by: factor), nil)
+    }
+    let (time, code) = behaviour.work(on: path, &self.random)
+    return (time.scaled(by: factor), code)
   }
 
   /// The code that the server fails a request with; nil if it does not fail the request.
@@ -234,4 +240,10 @@ public final class SimulatedServer: @unchecked Sendable {
 
   /// - Returns: False if the caller's task was cancelled before.
   func waitUntilThawed() async -> Bool { await self.requests.waitUntilThawed(self) }
+}
+
+/// What a server does with requests, where times and failures belong together.
+protocol ServerBehaviour: Sendable {
+  /// How long the server works on a request, and the code that it then fails with; nil for success.
+  func work(on path: String, _ random: inout SeededRandom) -> (time: Duration, code: Code?)
 }

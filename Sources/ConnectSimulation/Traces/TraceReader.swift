@@ -1,0 +1,172 @@
+internal import Connect
+internal import Foundation
+
+/// Reads a trace piece by piece, in bounded memory: of a gigabyte it keeps counts and distributions.
+///
+/// The first bytes tell the format:
+///
+/// | format | begins with |
+/// | --- | --- |
+/// | OTLP traces in JSON, one document or one a line | an object with `resourceSpans` |
+/// | a cassette | an object with `cassette` or `exchanges` |
+/// | the report of `connectrpc load --json` | an object with `addresses` |
+/// | an access log, one JSON object a line | any other object |
+///
+/// What cannot be read is counted in ``TrafficTrace/mistakes``. If that is more than the half, ``finish()`` throws.
+public struct TraceReader {
+  private enum Format {
+    case log(AccessLogFormat)
+    case spans(SpanFormat)
+    case cassette(CassetteFormat)
+    case report(LoadReportFormat)
+  }
+
+  /// How many bytes may stand before the first key.
+  private static let longestStart = 4_096
+
+  private let name: String
+  private var builder: TraceBuilder
+  private var start: [UInt8] = []
+  private var format: Format?
+
+  /// A reader of a trace.
+  ///
+  /// - Parameters:
+  ///   - name: The file's name, for errors.
+  ///   - methods: The paths of the methods that there are; calls of others are mistakes. Nil, the default, for any method.
+  public init(named name: String = "trace", methods: Set<String>? = nil) {
+    self.name = name
+    self.builder = TraceBuilder(name: name, methods: methods)
+  }
+
+  /// Reads the next bytes.
+  ///
+  /// - Throws: ``TraceError`` if they begin no trace of a format that is known.
+  public mutating func read(_ bytes: some Collection<UInt8>) throws(TraceError) {
+    if self.format == nil {
+      self.start += bytes
+      guard self.start.count >= Self.longestStart || Self.firstKey(self.start) != nil else { return }
+      try self.begin()
+    } else {
+      self.pass(Array(bytes))
+    }
+  }
+
+  /// - Returns: The trace.
+  /// - Throws: ``TraceError`` if there are no calls in it, or if more than half of it cannot be read.
+  public mutating func finish() throws(TraceError) -> TrafficTrace {
+    if self.format == nil { try self.begin() }
+    switch self.format {
+    case .log(var format): format.finish(&self.builder)
+    case .spans(var format): format.finish(&self.builder)
+    case .cassette(var format): format.finish(&self.builder)
+    case .report(var format): format.finish(&self.builder)
+    case nil: break
+    }
+    self.format = nil
+    return try self.builder.finish()
+  }
+
+  private mutating func begin() throws(TraceError) {
+    let key = Self.firstKey(self.start)
+    switch key {
+    case "resourceSpans"?, "resource_spans"?: self.format = .spans(SpanFormat())
+    case "cassette"?, "exchanges"?: self.format = .cassette(CassetteFormat())
+    case "addresses"? where !self.start.prefix(while: { $0 != UInt8(ascii: "}") }).isEmpty:
+      self.format = .report(LoadReportFormat())
+    default:
+      guard let first = self.start.first(where: { !Self.isSpace($0) }) else {
+        throw TraceError(name: self.name, problem: "is empty: \(TraceBuilder.expectation)")
+      }
+      if self.start.starts(with: [0x1f, 0x8b]) {
+        throw TraceError(name: self.name, problem: "is compressed: give what `gzip -d` makes of it")
+      }
+      guard first != UInt8(ascii: "[") else {
+        throw TraceError(
+          name: self.name,
+          problem: "is one list: give one object a line, as `jq -c '.[]'` makes it"
+        )
+      }
+      self.format = .log(AccessLogFormat())
+    }
+    let start = self.start
+    self.start = []
+    self.pass(start)
+  }
+
+  private mutating func pass(_ bytes: [UInt8]) {
+    // The format's state is taken out while it changes, so that it is not copied.
+    let format = self.format
+    self.format = nil
+    switch format {
+    case .log(var log):
+      log.read(bytes, &self.builder)
+      self.format = .log(log)
+    case .spans(var spans):
+      spans.read(bytes, &self.builder)
+      self.format = .spans(spans)
+    case .cassette(var cassette):
+      cassette.read(bytes, &self.builder)
+      self.format = .cassette(cassette)
+    case .report(var report):
+      report.read(bytes, &self.builder)
+      self.format = .report(report)
+    case nil: break
+    }
+  }
+
+  private static func isSpace(_ byte: UInt8) -> Bool {
+    byte == 0x20 || (0x09...0x0d).contains(byte) || [0xef, 0xbb, 0xbf].contains(byte)
+  }
+
+  /// The first key of the object that a text begins with; nil if there is none yet.
+  private static func firstKey(_ bytes: [UInt8]) -> String? {
+    var rest = bytes[...].drop(while: self.isSpace)
+    guard rest.popFirst() == UInt8(ascii: "{") else { return nil }
+    rest = rest.drop(while: self.isSpace)
+    guard rest.popFirst() == UInt8(ascii: "\""), let end = rest.firstIndex(of: UInt8(ascii: "\"")) else {
+      return nil
+    }
+    return String(decoding: rest[..<end], as: UTF8.self)
+  }
+}
+
+extension TrafficTrace {
+  /// Reads a file in pieces; `-` is standard input.
+  ///
+  /// - Parameters:
+  ///   - path: The file.
+  ///   - methods: As for ``TraceReader``.
+  /// - Throws: ``TraceError`` if it cannot be read, has no calls, or is mostly wrong.
+  public init(contentsOf path: String, methods: Set<String>? = nil) throws(TraceError) {
+    var reader = TraceReader(named: path, methods: methods)
+    let file: FileHandle
+    if path == "-" {
+      file = .standardInput
+    } else if let opened = FileHandle(forReadingAtPath: path) {
+      file = opened
+    } else {
+      throw TraceError(name: path, problem: "cannot be opened: give a file that can be read")
+    }
+    while true {
+      let bytes: Data?
+      do {
+        bytes = try file.read(upToCount: 256 << 10)
+      } catch {
+        throw TraceError(name: path, problem: "cannot be read: \(error.localizedDescription)")
+      }
+      guard let bytes, !bytes.isEmpty else { break }
+      try reader.read(bytes)
+    }
+    self = try reader.finish()
+  }
+
+  /// Reads a text.
+  ///
+  /// - Throws: ``TraceError`` as ``init(contentsOf:methods:)``.
+  public init(text: String, named name: String = "trace", methods: Set<String>? = nil) throws(TraceError) {
+    var reader = TraceReader(named: name, methods: methods)
+    try reader.read(text.utf8)
+    self = try reader.finish()
+  }
+}
