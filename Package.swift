@@ -664,6 +664,7 @@ let package = Package(
         "ConnectNIO",
         "ConnectProtobufC",
         "ConnectReflection",
+        "ConnectSimulation",
         "ConnectTesting",
         "Conversation",
         "FirstCall",

@@ -69,7 +69,7 @@ struct RecordedFleet: Sendable {
   ///
   /// - Parameters:
   ///   - config: A service config.
-  ///   - trouble: Called once all servers are connected, before the calls that are recorded.
+  ///   - trouble: Called after the calls of a second.
   func record(
     calls: Int,
     perSecond rate: Double,
@@ -81,21 +81,23 @@ struct RecordedFleet: Sendable {
       self.addresses,
       .roundRobin,
       interceptors: [
-        { _ in RetryInterceptor(policy: RetryPolicy(maximumAttempts: 1), budget: RetryBudget(maximumTokens: 1_000)) },
+        { _ in
+          RetryInterceptor(policy: RetryPolicy(maximumAttempts: 1), budget: RetryBudget(maximumTokens: 1_000))
+        },
         { _ in counter.interceptor },
       ]
     ) { fleetClient in
       let endpoints = try FleetClient.endpoints(self.addresses)
       fleetClient.resolver.update(endpoints, serviceConfig: config)
       _ = try await fleetClient.callUntil("all answer") { $0.succeeded.count == self.addresses.count }
-      try await trouble()
       counter.reset()
       let client = fleetClient.client
       let begin = ContinuousClock.now
-      let entries = await withTaskGroup(of: Entry.self) { group in
+      let entries = try await withThrowingTaskGroup(of: Entry.self) { group in
         for number in 0..<calls {
           let due = begin + .seconds(Double(number) / rate)
-          try? await Task.sleep(until: due)
+          try await Task.sleep(until: due)
+          if number == Int(rate) { try await trouble() }
           group.addTask {
             let start = ContinuousClock.now
             let response = await client.unary(TestMethods.echo, EchoRequest())
@@ -107,7 +109,7 @@ struct RecordedFleet: Sendable {
             )
           }
         }
-        return await group.reduce(into: []) { $0.append($1) }
+        return try await group.reduce(into: []) { $0.append($1) }
       }
       return Record(entries: entries.sorted { $0.start < $1.start }, attempts: counter.count)
     }

@@ -1,41 +1,67 @@
+internal import ConnectChannels
+internal import ConnectSimulation
 internal import LoopbackServer
 internal import XCTest
 
 /// Predictions for a policy that was never tried, from a log that was recorded without it, against what then happens to ten servers
 /// of grpcio.
 final class TrialTests: XCTestCase {
-  private static let calls = 6_000
+  private static let calls = 4_000
   private static let rate = 400.0
-  private static let before = #"{"methodConfig": [{"name": [{}], "timeout": "1s"}]}"#
-  private static let hedging = """
-    {"methodConfig": [{"name": [{}], "timeout": "1s", "hedgingPolicy": {"maxAttempts": 2, "hedgingDelay": "0.12s"}}]}
-    """
+  private static let (median, spread) = (Duration.milliseconds(40), 0.4)
+  private static let now = #"{"methodConfig": [{"name": [{}], "timeout": "1s"}]}"#
+  private static func hedging(after delay: String) -> String {
+    #"{"methodConfig": [{"name": [{}], "timeout": "1s", "hedgingPolicy": {"maxAttempts": 2, "hedgingDelay": "\#(delay)"}}]}"#
+  }
   private static let retries = """
     {"methodConfig": [{"name": [{}], "timeout": "1s", "retryPolicy": {"maxAttempts": 3, "initialBackoff": "0.01s",
       "maxBackoff": "0.1s", "backoffMultiplier": 2, "retryableStatusCodes": ["UNAVAILABLE"]}}]}
     """
 
   func testPredictions() async throws {
-    try await RecordedFleet.run(median: .milliseconds(40), spread: 0.4) { fleet in
-      let recorded = try await fleet.record(calls: Self.calls, perSecond: Self.rate, config: Self.before)
-      func show(_ name: String, _ record: RecordedFleet.Record) {
-        print(name, record.successRate, record.percentile(0.5), record.percentile(0.99), record.attemptsPerCall)
+    try await RecordedFleet.run(median: Self.median, spread: Self.spread) { fleet in
+      let recorded = try await fleet.record(calls: Self.calls, perSecond: Self.rate, config: Self.now)
+      let service = FittedService(try TrafficTrace(text: recorded.log))
+      XCTAssertEqual(service.servers.count, 10)
+      guard let number = service.servers.firstIndex(where: { $0.name == fleet.addresses[3] }) else {
+        return XCTFail("no server \(fleet.addresses[3]): \(service.servers.map(\.name))")
       }
-      show("before", recorded)
-      let slow = try await fleet.record(calls: Self.calls, perSecond: Self.rate, config: Self.hedging) {
-        try await fleet.fleets[3].delay(fleet.addresses[3], median: .milliseconds(200), spread: 0.4)
+      let (broken, address) = (fleet.fleets[3], fleet.addresses[3])
+      func expect(
+        _ change: WhatIf.Change,
+        _ config: String,
+        trouble: @escaping @Sendable () async throws -> Void
+      ) async throws {
+        var question = WhatIf(
+          service,
+          now: try ServiceConfig(json: Self.now),
+          new: try ServiceConfig(json: config)
+        )
+        question.changes = [change]
+        question.changeTime = .seconds(1)
+        question.duration = .seconds(Double(Self.calls) / Self.rate)
+        let result = try await question.run()
+        let measured = try await fleet.record(
+          calls: Self.calls,
+          perSecond: Self.rate,
+          config: config,
+          trouble: trouble
+        )
+        let predicted = try XCTUnwrap(result["new, changed"])
+        let text =
+          "\(change): measured \(measured.percentile(0.99)) ms, \(measured.attemptsPerCall)\n\(result)"
+        let ratio = try XCTUnwrap(predicted.p99) / measured.percentile(0.99)
+        XCTAssertEqual(ratio, 1, accuracy: 0.15, text)
+        XCTAssertEqual(predicted.attemptsPerCall / measured.attemptsPerCall, 1, accuracy: 0.03, text)
+        XCTAssertEqual(predicted.successRate, measured.successRate, accuracy: 0.02, text)
       }
-      show("slow", slow)
-      try await fleet.fleets[3].delay(fleet.addresses[3], median: .milliseconds(40), spread: 0.4)
-      let frozen = try await fleet.record(calls: Self.calls, perSecond: Self.rate, config: Self.hedging) {
-        fleet.fleets[3].process.freeze()
+      try await expect(.slow(server: number, by: 5), Self.hedging(after: "0.12s")) {
+        try await broken.delay(address, median: Self.median * 5, spread: Self.spread)
       }
-      show("frozen", frozen)
-      fleet.fleets[3].process.resume()
-      let gone = try await fleet.record(calls: Self.calls, perSecond: Self.rate, config: Self.retries) {
-        fleet.fleets[3].process.kill()
-      }
-      show("gone", gone)
+      try await broken.delay(address, median: Self.median, spread: Self.spread)
+      try await expect(.freeze(server: number), Self.hedging(after: "0.06s")) { broken.process.freeze() }
+      broken.process.resume()
+      try await expect(.remove(server: number), Self.retries) { broken.process.kill() }
     }
   }
 }
