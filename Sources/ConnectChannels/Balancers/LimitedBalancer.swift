@@ -105,11 +105,11 @@ final class LimitedPicker: Picker {
   func pick(_ call: borrowing PickContext) -> PickResult {
     if !self.drops.isEmpty, let drop = self.drop(of: call) {
       drop.counter.add()
-      return .drop(category: drop.category)
+      return .drop(category: drop.category, cluster: self.statistics.cluster)
     }
     if self.statistics.inFlight.count >= self.maximumCalls {
       self.statistics.refuse()
-      return .drop(category: CallLimits.circuitBreaking)
+      return .drop(category: CallLimits.circuitBreaking, cluster: self.statistics.cluster)
     }
     let result = self.base.pick(call)
     guard case .endpoint(let id, let other, let own) = result, id.slot < self.additions.count,

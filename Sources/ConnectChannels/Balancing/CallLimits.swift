@@ -1,9 +1,9 @@
 /// Which calls are kept away from servers, and what is counted of the others.
 ///
-/// A call that is dropped fails at once with `unavailable`, and is not retried: see ``PickResult/drop(category:)``. A call that
-/// waits keeps its luck: it is not tried against the drops again with each change of the servers.
+/// A call that is dropped fails at once with `unavailable`, and is not retried: see ``PickResult/drop(category:cluster:)``. A call
+/// that waits keeps its luck: it is not tried against the drops again with each change of the servers.
 public struct CallLimits: Sendable, Hashable {
-  /// The category of calls that are dropped since too many are in flight; see ``PickResult/drop(category:)``.
+  /// The category of calls that are dropped since too many are in flight; see ``PickResult/drop(category:cluster:)``.
   public static let circuitBreaking = "circuit_breaking"
 
   /// A part of the calls that is not made.

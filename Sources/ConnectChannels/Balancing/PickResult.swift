@@ -11,6 +11,7 @@ public enum PickResult: Sendable, Hashable {
   case fail(String)
   /// The call fails at once with `unavailable`, also one that waits until the channel is ready. It is not retried nor hedged
   /// further. A hedge that is dropped ends its call: attempts of the call that still run are cancelled. For calls that are kept
-  /// away from servers which are overloaded; the error names the category.
-  case drop(category: String)
+  /// away from servers which are overloaded; the error names the category. `cluster` is the cluster that drops it, for
+  /// observers and the error; nil for the channel's own.
+  case drop(category: String, cluster: String? = nil)
 }

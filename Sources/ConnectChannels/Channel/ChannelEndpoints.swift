@@ -71,9 +71,11 @@ final class ChannelEndpoints {
       return .wait
     case .fail(let reason):
       return .fail(self.error(reason))
-    case .drop(let category):
-      self.environment.report(.dropped(category: category, cluster: self.environment.cluster))
-      return .drop(.dropped(category, by: self.policy, for: self.environment))
+    case .drop(let category, let part):
+      // Of an aggregate cluster, the part that drops the call is named, as gRPC does.
+      let cluster = part ?? self.environment.cluster
+      self.environment.report(.dropped(category: category, cluster: cluster))
+      return .drop(.dropped(category, by: self.policy, at: self.environment.origin.place(of: cluster)))
     }
   }
 
@@ -278,12 +280,12 @@ extension ConnectError {
   fileprivate static func dropped(
     _ category: String,
     by policy: BalancingPolicy,
-    for environment: ChannelEnvironment
+    at place: String
   ) -> ConnectError {
     let reason =
       category == CallLimits.circuitBreaking
-      ? "as many calls to \(environment.place) are in flight as its circuit breaker allows"
-      : "the balancing policy \(policy.name) for \(environment.place) drops calls of the category '\(category)'"
+      ? "as many calls to \(place) are in flight as its circuit breaker allows"
+      : "the balancing policy \(policy.name) for \(place) drops calls of the category '\(category)'"
     var error = ConnectError(
       code: .unavailable,
       message: "the call was dropped and not sent: \(reason); try again later, and with fewer calls"

@@ -48,11 +48,11 @@ public enum ChannelEvent: Sendable {
   ///   - waited: For how long it has waited for an endpoint or a connection; nil if it has not.
   ///   - place: Where the endpoint is.
   case picked(endpoint: String, waited: Duration?, place: PickPlace)
-  /// The balancing policy has failed a call on purpose (``PickResult/drop(category:)``): it went to no endpoint.
+  /// The balancing policy has failed a call on purpose (``PickResult/drop(category:cluster:)``): it went to no endpoint.
   ///
   /// - Parameters:
   ///   - category: What the policy calls the reason.
-  ///   - cluster: The cluster whose policy it is; nil if the channel has no clusters.
+  ///   - cluster: The cluster whose policy it is: of an aggregate cluster, the part; nil if the channel has no clusters.
   case dropped(category: String, cluster: String?)
   /// A connection to an endpoint is ready for calls.
   case connectionOpened(endpoint: String)

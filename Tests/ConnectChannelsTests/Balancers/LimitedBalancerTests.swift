@@ -31,7 +31,9 @@ final class LimitedBalancerTests: XCTestCase {
     for _ in 0..<calls {
       switch picker.pick(seed: random.next()) {
       case .endpoint: counts["", default: 0] += 1
-      case .drop(let category): counts[category, default: 0] += 1
+      case .drop(let category, let cluster):
+        XCTAssertEqual(cluster, "blue")
+        counts[category, default: 0] += 1
       default: XCTFail("neither dropped nor sent")
       }
     }
@@ -73,7 +75,7 @@ final class LimitedBalancerTests: XCTestCase {
         continue
       }
       drops += 1
-      XCTAssertEqual(second.pick(seed: seed), .drop(category: "lb"))
+      XCTAssertEqual(second.pick(seed: seed), .drop(category: "lb", cluster: "blue"))
     }
     XCTAssertTrue((400...600).contains(drops), "\(drops)")
   }
@@ -96,7 +98,7 @@ final class LimitedBalancerTests: XCTestCase {
       for endpoints in [[BalancedEndpoint].list(.connecting), .list(.transientFailure), []] {
         let decision = balancer.update(endpoints)
         XCTAssertEqual(decision.state == .ready, !drops.isEmpty)
-        if !drops.isEmpty { XCTAssertEqual(decision.picker.pick(), .drop(category: "all")) }
+        if !drops.isEmpty { XCTAssertEqual(decision.picker.pick(), .drop(category: "all", cluster: "blue")) }
       }
     }
   }
@@ -105,7 +107,7 @@ final class LimitedBalancerTests: XCTestCase {
     var balancer = self.balancer(maximumCalls: 2)
     let picker = balancer.update(.ready(3)).picker
     let counter = self.statistics.counter(of: "a")
-    func isRefused() -> Bool { picker.pick() == .drop(category: CallLimits.circuitBreaking) }
+    func isRefused() -> Bool { picker.pick() == .drop(category: CallLimits.circuitBreaking, cluster: "blue") }
     counter.begin()
     XCTAssertFalse(isRefused())
     // Of another zone, or another channel.
@@ -122,7 +124,10 @@ final class LimitedBalancerTests: XCTestCase {
     XCTAssertEqual(counts.refused, 2)
     XCTAssertEqual(counts.drops, [:])
     var none = self.balancer(maximumCalls: 0)
-    XCTAssertEqual(none.update(.ready(1)).picker.pick(), .drop(category: CallLimits.circuitBreaking))
+    XCTAssertEqual(
+      none.update(.ready(1)).picker.pick(),
+      .drop(category: CallLimits.circuitBreaking, cluster: "blue")
+    )
   }
 
   func testPicksNameTheClusterAndCountByZone() throws {

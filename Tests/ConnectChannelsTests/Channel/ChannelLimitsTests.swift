@@ -18,7 +18,8 @@ final class ChannelLimitsTests: XCTestCase {
     func channel(to origin: Origin, did event: ChannelEvent) {
       switch event {
       case .picked(_, _, let place): self.places.withLock { $0.append(place) }
-      case .dropped(let category, _): self.drops.withLock { $0.append(category) }
+      case .dropped(let category, let cluster):
+        self.drops.withLock { $0.append("\(category) of \(cluster ?? "the channel")") }
       default: break
       }
     }
@@ -110,8 +111,8 @@ final class ChannelLimitsTests: XCTestCase {
       XCTAssertEqual(refused.error?.isFinal, true, "not retried")
       XCTAssertEqual(
         refused.error?.message,
-        "the call was dropped and not sent: as many calls to http://fleet.test are in flight as its circuit breaker allows; "
-          + "try again later, and with fewer calls"
+        "the call was dropped and not sent: as many calls to the cluster \"blue\" of http://fleet.test are in flight "
+          + "as its circuit breaker allows; try again later, and with fewer calls"
       )
     }
     XCTAssertTrue(calls.allSatisfy(\.isPending))
@@ -121,7 +122,7 @@ final class ChannelLimitsTests: XCTestCase {
     let counts = self.statistics.take()
     XCTAssertEqual(counts.refused, 3)
     XCTAssertEqual(counts.drops, [:])
-    XCTAssertEqual(recorder.drops.withLock { $0 }, Array(repeating: "circuit_breaking", count: 3))
+    XCTAssertEqual(recorder.drops.withLock { $0 }, Array(repeating: "circuit_breaking of blue", count: 3))
   }
 
   /// Calls that wait for room on a connection count, too: otherwise any number of them could wait.
@@ -188,6 +189,8 @@ final class ChannelLimitsTests: XCTestCase {
     fleet.advance(by: .seconds(20))
     fleet.call()
     fleet.call()
+    // The name is that of the part, as for parts of an aggregate cluster.
+    XCTAssertEqual(recorder.drops.withLock { $0 }, ["circuit_breaking of blue"])
     XCTAssertEqual(other.take().zones["z"]?.inFlight, 2)
     XCTAssertEqual(self.statistics.take().zones["z"]?.failed, 1)
     XCTAssertEqual(recorder.places.withLock { $0 }.map(\.cluster), ["blue", "green", "green"])
