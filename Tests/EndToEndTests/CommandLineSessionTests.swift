@@ -17,7 +17,16 @@ final class CommandLineSessionTests: XCTestCase {
   }
 
   /// Runs a session's commands one after the other, and compares.
-  private func check(_ name: String, port: Int) async throws {
+  ///
+  /// - Parameters:
+  ///   - variables: More of the environment.
+  ///   - ports: More ports, with the names that stand in their place.
+  private func check(
+    _ name: String,
+    port: Int,
+    variables: [String: String] = [:],
+    ports: [String: String] = [:]
+  ) async throws {
     let file = Self.folder.appending(path: "\(name).txt")
     let recorded = try String(contentsOf: file, encoding: .utf8)
     let schema = try await self.descriptorSet()
@@ -31,12 +40,13 @@ final class CommandLineSessionTests: XCTestCase {
         arguments: ["-o", "pipefail", "-c", "exec 2>&1; \(line.dropFirst(2))"],
         environment: [
           "NO_COLOR": "1", "URL": "http://127.0.0.1:\(port)", "SCHEMA": schema, "PATH": "\(programs):\(path)",
-        ]
+        ].merging(variables) { $1 }
       )
       try process.closeInput()
       let text = String(decoding: try await process.readAll(), as: UTF8.self)
       let status = try await process.exitStatus(within: .seconds(60))
-      let shown = text.replacing(":\(port)", with: ":PORT").replacing(" \(port)", with: " PORT")
+      let named = ports.reduce(text) { $0.replacing(":\($1.key)", with: ":\($1.value)") }
+      let shown = named.replacing(":\(port)", with: ":PORT").replacing(" \(port)", with: " PORT")
         .replacing(/[0-9]+\.[0-9]{3} ms/, with: "N ms")
       played += "\(line)\n\(shown)\(status == 0 ? "" : "[\(status)]\n")\n"
     }
@@ -60,6 +70,58 @@ final class CommandLineSessionTests: XCTestCase {
     let nginx = try await self.proxy(.nginx)
     try await self.check("nginx", port: nginx.port("http"))
     await nginx.stop()
+  }
+
+  /// Calls that a control plane leads to the server, with one that is down, and with resources that cannot be used.
+  func testControlPlane() async throws {
+    let port = try await PythonServer.shared(.reflection).port("both")
+    let plane = try await PythonServer.start(.controlPlane)
+    let address = try await plane.command(["do": "start", "plane": "main"]).address ?? ""
+    try await self.serve(port, from: plane)
+    func bootstrap(_ address: String) -> String {
+      """
+      {"node": {"id": "shop-7"}, "xds_servers": [{"server_uri": "\(address)", "channel_creds": [{"type": "insecure"}]}]}
+      """
+    }
+    try await self.check(
+      "xds",
+      port: port,
+      variables: [
+        "GRPC_XDS_BOOTSTRAP": "", "GRPC_XDS_BOOTSTRAP_CONFIG": bootstrap(address),
+        "DOWN": bootstrap("127.0.0.1:1"),
+      ],
+      ports: [String(address.split(separator: ":").last ?? ""): "CONTROL"]
+    )
+    await plane.stop()
+  }
+
+  /// Listeners `orders`, which leads to the server, and `broken`, which leads to a cluster of a type that is not supported.
+  private func serve(_ port: Int, from plane: PythonServer) async throws {
+    func put(_ type: String, _ resource: [String: any Sendable]) async throws {
+      try await plane.command(["do": "put", "plane": "main", "type": type, "resources": [resource]])
+    }
+    let envoy = "type.googleapis.com/envoy.extensions.filters"
+    let ads: [String: any Sendable] = ["ads": [String: String](), "resource_api_version": "V3"]
+    let socket: [String: any Sendable] = ["address": "127.0.0.1", "port_value": port]
+    let endpoint = ["endpoint": ["address": ["socket_address": socket]]]
+    let locality: [String: any Sendable] = [
+      "locality": ["zone": "a"], "load_balancing_weight": 1, "lb_endpoints": [endpoint],
+    ]
+    try await put("endpoints", ["cluster_name": "orders", "endpoints": [locality]])
+    try await put("cluster", ["name": "orders", "type": "EDS", "eds_cluster_config": ["eds_config": ads]])
+    try await put("cluster", ["name": "broken", "type": "STATIC"])
+    for name in ["orders", "broken"] {
+      let route: [String: any Sendable] = ["match": ["prefix": ""], "route": ["cluster": name]]
+      let host: [String: any Sendable] = ["name": "all", "domains": ["*"], "routes": [route]]
+      let router =
+        ["name": "router", "typed_config": ["@type": "\(envoy).http.router.v3.Router"]]
+        as [String: any Sendable]
+      let manager: [String: any Sendable] = [
+        "@type": "\(envoy).network.http_connection_manager.v3.HttpConnectionManager",
+        "route_config": ["virtual_hosts": [host]], "http_filters": [router],
+      ]
+      try await put("listener", ["name": name, "api_listener": ["api_listener": manager]])
+    }
   }
 
   // As in requirements.txt: elsewhere there is no Envoy to install.

@@ -31,11 +31,16 @@ struct XDSCheck {
       return findings + [Finding("target", .broken, error.message ?? "\(error)")]
     }
     // Each by itself, as a client asks the later ones only if the earlier ones cannot be reached.
+    var isAnswered = false
     for server in bootstrap.servers {
       var single = bootstrap
       single.servers = [server]
-      findings += await self.look(at: server, single)
+      let found = await self.look(at: server, single)
+      isAnswered = isAnswered || found.first?.verdict == .works
+      findings += found
     }
+    // Calls would only say the same again.
+    if !isAnswered { findings[findings.endIndex - 1].isFatal = true }
     return findings
   }
 
@@ -48,14 +53,14 @@ struct XDSCheck {
     } catch {
       return [Finding("target", .broken, error.message ?? "\(error)")]
     }
-    let answer = await self.firstAnswer(of: resolver)
-    let resources = await client.snapshot().resources
+    let (answer, resources) = await self.firstAnswer(of: resolver, through: client)
     let hasAnswered = resources.contains { $0.status != .requested }
     var findings = [
       Finding(
-        "control plane",
+        "xds server",
         hasAnswered ? .works : .broken,
         "\(server.uri): \(hasAnswered ? "answers" : Self.reason(answer))",
+        advice: hasAnswered ? nil : "check its server_uri in the bootstrap, and whether it is up",
         isFatal: false
       )
     ]
@@ -82,16 +87,24 @@ struct XDSCheck {
     }
   }
 
-  /// Nil if there is none in time.
-  private func firstAnswer(of resolver: any NameResolver) async -> Result<ResolverUpdate, ConnectError>? {
+  /// The first answer, nil if there is none in time; and what the client knows then.
+  private func firstAnswer(
+    of resolver: any NameResolver,
+    through client: XDSClient
+  ) async -> (Result<ResolverUpdate, ConnectError>?, [XDSSnapshot.Resource]) {
     let executor = EventLoopExecutor(MultiThreadedEventLoopGroup.singleton.next())
     let origin = Origin(scheme: .http, host: "xds", port: 80)
     let (answers, continuation) = AsyncStream.makeStream(of: Result<ResolverUpdate, ConnectError>?.self)
     let watch = resolver.watch(origin, on: executor) { continuation.yield($0) }
     executor.execute { _ = executor.schedule(after: self.patience) { continuation.yield(nil) } }
     defer { executor.execute { watch.cancel() } }
-    for await answer in answers { return answer }
-    return nil
+    var first: Result<ResolverUpdate, ConnectError>?
+    for await answer in answers {
+      first = answer
+      break
+    }
+    // While the watch lasts: without one, the client forgets the resources.
+    return (first, await client.snapshot().resources)
   }
 }
 

@@ -23,7 +23,7 @@ final class XDSCheckTests: XCTestCase {
       """
     let found = await self.findings(["GRPC_XDS_BOOTSTRAP_CONFIG": bootstrap])
     XCTAssertEqual(found.first, "ok bootstrap: node \"me\", 1 control planes")
-    XCTAssertTrue(found.last?.hasPrefix("NO control plane: 127.0.0.1:1: ") == true, "\(found)")
+    XCTAssertTrue(found.last?.hasPrefix("NO xds server: 127.0.0.1:1: ") == true, "\(found)")
     let target = await self.findings(["GRPC_XDS_BOOTSTRAP_CONFIG": bootstrap], target: "dns:orders")
     XCTAssertTrue(target.last?.hasPrefix("NO target: ") == true, "\(target)")
   }

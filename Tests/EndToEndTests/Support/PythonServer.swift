@@ -35,6 +35,8 @@ final class PythonServer: Sendable {
     case eliza = "eliza_server.py"
     /// Checks the signatures of requests. Ports `http` and `grpc`; the script describes the answers.
     case signed = "signed_server.py"
+    /// Control planes of xDS; the script describes the commands.
+    case controlPlane = "../../ConnectXDSTests/Servers/control_plane.py"
     /// A third-party proxy, for ``ForwardProxy``.
     case forwardProxy = "forward_proxy.py"
   }
