@@ -177,6 +177,7 @@ struct Demo {
     let days: [(name: String, policy: String, run: () async throws -> Void)] = [
       ("A fleet behind one name, on a day of changes", "round robin", Fleet.runChanges),
       ("A fleet in two zones, and a client in zone a", "zone aware", Fleet.runZones),
+      ("A control plane that moves calls to other servers", "xDS", Mesh.run),
     ]
     for (name, policy, run) in days {
       let how = Style.dim(" · gRPC · proto · HTTP/2 · \(policy)") + Style.build

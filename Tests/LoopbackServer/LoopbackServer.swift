@@ -1,4 +1,5 @@
-internal import ConnectTesting
+internal import Connect
+package import ConnectTesting
 internal import Foundation
 internal import NIOCore
 internal import NIOPosix
@@ -19,6 +20,8 @@ public final class LoopbackServer: Sendable {
 
   private struct State {
     var rawHandlers: [String: RawHandler] = [:]
+    /// Beside those of the service.
+    var methods: [String: ServerMethod] = [:]
     var connections: [ObjectIdentifier: any Channel] = [:]
     var isStopped = false
   }
@@ -57,7 +60,9 @@ public final class LoopbackServer: Sendable {
     Google_Protobuf_Any.register(messageType: Connect_Test_V1_Payload.self)
     let journal = Journal(limit: configuration.journalLimit)
     let state = SharedState()
-    let service = RPCServer { TestService.methods[$0.path] }
+    let service = RPCServer { head in
+      TestService.methods[head.path] ?? state.value.withLock { $0.methods[head.path] }
+    }
     let setup = try ConnectionSetup(configuration: configuration, journal: journal) { exchange in
       let path = exchange.request.path
       if let handler = state.value.withLock({ $0.rawHandlers[path] }) {
@@ -133,6 +138,11 @@ public final class LoopbackServer: Sendable {
   /// Serves a path with a function of the test instead of the service.
   public func onRaw(_ path: String, _ handler: @escaping RawHandler) {
     self.state.value.withLock { $0.rawHandlers[path] = handler }
+  }
+
+  /// Serves a method beside those of the service.
+  package func serve(_ method: ServerMethod) {
+    self.state.value.withLock { $0.methods[method.info.path] = method }
   }
 
   /// All requests so far.

@@ -66,6 +66,68 @@ final class MeshTLSTests: XCTestCase {
     }
   }
 
+  /// A client of one server whose certificate has these names. It accepts what a first rule says, then what each other does.
+  ///
+  /// - Parameter rules: Each with whether the server's names pass.
+  private func check(server: String, client: String, _ rules: [(JSON, Bool)]) async throws {
+    try await withFolder { folder in
+      try await Mesh.run { mesh in
+        let files = try await mesh.servers.certificates(in: folder, client: client, server: [server])
+        try await self.serve(mesh, files, [rules[0].0])
+        try await MeshClient.run(Self.bootstrap(mesh.address, files), target: Mesh.target) { meshClient in
+          for (rule, passes) in rules {
+            try await mesh.plane.put(
+              .cluster,
+              MeshResources.cluster("secure", MeshResources.mutualTLS(names: [rule]))
+            )
+            var last: MeshClient.Answer?
+            // A change is used a moment later.
+            try await eventually("\(rule) passes: \(passes), but \(String(reflecting: last))") {
+              let answer = await meshClient.call()
+              last = answer
+              guard passes else {
+                return answer.code == .unavailable && answer.error?.message?.contains(server) == true
+              }
+              return answer.code == .ok && answer.identity.contains(client)
+            }
+          }
+        }
+      }
+    }
+  }
+
+  /// Rules take turns, so that each counts: a rule that changes nothing would fail.
+  func testSPIFFEIdentities() async throws {
+    let server = "spiffe://mesh.example/ns/prod/sa/orders"
+    try await self.check(
+      server: server,
+      client: "spiffe://mesh.example/ns/prod/sa/shop",
+      [
+        (["exact": .string(server)], true), (["exact": "spiffe://mesh.example/ns/prod/sa/other"], false),
+        (["prefix": "spiffe://mesh.example/"], true), (["prefix": "spiffe://other.example/"], false),
+        (["safe_regex": ["regex": "spiffe://mesh[.]example/ns/[a-z]+/sa/orders"]], true),
+        // All of the name has to match.
+        (["safe_regex": ["regex": "spiffe://mesh[.]example/ns"]], false),
+        (["suffix": "/sa/orders"], true), (["contains": "/ns/test/"], false),
+        (["exact": "SPIFFE://MESH.EXAMPLE/ns/prod/sa/ORDERS", "ignore_case": true], true),
+        (["exact": "orders.mesh.example"], false),
+      ]
+    )
+  }
+
+  /// A star in the certificate stands for one label, for exact names only (gRFC A29).
+  func testWildcardNames() async throws {
+    try await self.check(
+      server: "*.mesh.example",
+      client: "shop.mesh.example",
+      [
+        (["exact": "orders.mesh.example"], true), (["exact": "eu.orders.mesh.example"], false),
+        (["exact": "ORDERS.mesh.example"], true), (["exact": "mesh.example"], false),
+        (["suffix": ".mesh.example"], true), (["prefix": "orders."], false),
+      ]
+    )
+  }
+
   /// A server whose certificate is of another authority.
   func testUnknownAuthority() async throws {
     try await withFolder { folder in

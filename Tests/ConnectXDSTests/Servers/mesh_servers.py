@@ -5,11 +5,12 @@ Announces the process id `pid`. Commands have `do`, and `name`, the name of a se
 - `start` with `address` (default: the address it had before) and `tls` (paths `certificate` and `key`, and `roots` to demand
   certificates of clients): answered with `address`.
 - `stop` with `grace` in seconds: GOAWAY, then the end once no call is left, or the time is over.
-- `behave` with some of `code` (calls fail with it; 0 for none) and `delay` in seconds.
+- `behave` with some of `code` (calls fail with it; 0 for none), `delay` in seconds, and `utilization` (each answer reports this
+  load, and 100 calls per second).
 - `stats`: `started` and `ended` calls.
-- `certificates` with `folder`, `client` (a name) and `renewal`: writes certificates of a new authority, for servers and clients; as a
-  renewal, only a new certificate for the client, of the same authority. Answered with paths: `roots`, `server`, `serverKey`, `client`,
-  `clientKey`. Servers are named `server.mesh.example` and 127.0.0.1.
+- `certificates` with `folder`, `client` (a name), `server` (names) and `renewal`: writes certificates of a new authority, for servers
+  and clients; as a renewal, only a new certificate for the client, of the same authority. Answered with paths: `roots`, `server`,
+  `serverKey`, `client`, `clientKey`. A name with `://` is a URI.
 
 Each server answers every unary call, whatever the path, with a `google.protobuf.StringValue`: a JSON object with the `server`,
 the `path`, the `metadata` of the call, and the `identity` (names in the client's certificate). Metadata of the call can ask for
@@ -26,10 +27,19 @@ import time
 
 import grpc
 import trustme
+from cryptography import x509
 from google.protobuf import wrappers_pb2
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../EndToEndTests/Servers"))
 import launcher  # noqa: E402
+
+from xds.data.orca.v3 import orca_load_report_pb2 as orca  # noqa: E402
+
+# trustme knows names of hosts and addresses only.
+name_in_certificate = trustme._identity_string_to_x509
+trustme._identity_string_to_x509 = lambda name: (
+    x509.UniformResourceIdentifier(name) if "://" in name else name_in_certificate(name)
+)
 
 CODES = {code.value[0]: code for code in grpc.StatusCode}
 
@@ -42,6 +52,7 @@ class MeshServer(grpc.GenericRpcHandler):
         self.server: grpc.Server | None = None
         self.code = 0
         self.delay = 0.0
+        self.utilization: float | None = None
         self.started = self.ended = 0
         self.lock = threading.Lock()
 
@@ -87,7 +98,11 @@ class MeshServer(grpc.GenericRpcHandler):
 
     def respond(self, path: str, context) -> bytes:
         metadata = {key: value for key, value in context.invocation_metadata() if isinstance(value, str)}
-        context.set_trailing_metadata((("x-server", self.name),))
+        trailers: list[tuple[str, str | bytes]] = [("x-server", self.name)]
+        if self.utilization is not None:
+            load = orca.OrcaLoadReport(rps_fractional=100, application_utilization=self.utilization)
+            trailers.append(("endpoint-load-metrics-bin", load.SerializeToString()))
+        context.set_trailing_metadata(trailers)
         delay = self.delay + int(metadata.get("x-delay", "0")) / 1000
         if delay:
             time.sleep(delay)
@@ -121,11 +136,11 @@ def write(folder: str, name: str, *texts: bytes) -> str:
     return path
 
 
-def certificates(folder: str, client: str, is_renewal: bool) -> dict:
+def certificates(folder: str, client: str, server_names: list[str], is_renewal: bool) -> dict:
     if not is_renewal:
         authority = authorities[folder] = trustme.CA()
         write(folder, "roots.pem", authority.cert_pem.bytes())
-        server = authority.issue_cert("server.mesh.example", "127.0.0.1")
+        server = authority.issue_cert(*server_names)
         write(folder, "server.pem", *(pem.bytes() for pem in server.cert_chain_pems))
         write(folder, "server.key", server.private_key_pem.bytes())
     issued = authorities[folder].issue_cert(client)
@@ -142,13 +157,14 @@ def run(command: dict) -> dict:
         server = servers.setdefault(name, MeshServer(name))
         return {"address": server.start(command.get("address", ""), command.get("tls"))}
     if do == "certificates":
-        return certificates(command["folder"], command["client"], command["renewal"])
+        return certificates(command["folder"], command["client"], command["server"], command["renewal"])
     server = servers[name]
     if do == "stop":
         server.stop(command.get("grace", 0))
     elif do == "behave":
         server.code = command.get("code", server.code)
         server.delay = command.get("delay", server.delay)
+        server.utilization = command.get("utilization", server.utilization)
     elif do == "stats":
         return {"started": server.started, "ended": server.ended}
     else:

@@ -22,15 +22,20 @@ final class CommandProcess: Sendable {
   private let process: Process
   private let input: Pipe
   private let answers: AnswerLines
+  /// What the script has said when it was ready.
+  private let announcement: Data
   private let count = Mutex(0)
 
-  private init(process: Process, input: Pipe, answers: AnswerLines) {
+  private init(process: Process, input: Pipe, answers: AnswerLines, announcement: Data) {
     self.process = process
     self.input = input
     self.answers = answers
+    self.announcement = announcement
   }
 
   /// Starts a script, and waits until it is ready.
+  ///
+  /// - Parameter script: The path from `Servers`.
   static func start(_ script: String) async throws -> CommandProcess {
     guard FileManager.default.fileExists(atPath: self.root.appending(path: ".venv/installed").path()) else {
       throw TestFailure("the Python servers are not installed: run `make venv` in \(self.root.path())")
@@ -40,7 +45,11 @@ final class CommandProcess: Sendable {
     let file = self.root.appending(path: "Tests/ConnectXDSTests/Servers/\(script)")
     process.arguments = ["-B", file.path()]
     // Scripts make grpcio refuse resources, which it logs.
-    process.environment = ProcessInfo.processInfo.environment.merging(["GRPC_VERBOSITY": "NONE"]) { $1 }
+    process.environment = ProcessInfo.processInfo.environment.merging([
+      "GRPC_VERBOSITY": "NONE",
+      "CONNECT_TEST_GENERATED": self.root.appending(path: ".venv/generated").path(),
+      "CONNECT_TEST_LAUNCHER": self.root.appending(path: "Tests/EndToEndTests/Servers").path(),
+    ]) { $1 }
     let (input, output) = (Pipe(), Pipe())
     // Otherwise another child process could keep this process's standard input open.
     for handle in [input.fileHandleForWriting, output.fileHandleForReading] {
@@ -49,19 +58,20 @@ final class CommandProcess: Sendable {
     process.standardInput = input
     process.standardOutput = output
     try process.run()
-    let result = CommandProcess(
-      process: process,
-      input: input,
-      answers: AnswerLines(of: output.fileHandleForReading)
-    )
+    let answers = AnswerLines(of: output.fileHandleForReading)
     do {
       // The announcement has no number.
-      _ = try await result.answers.answer(to: 0)
-      return result
+      let announcement = try await answers.answer(to: 0)
+      return CommandProcess(process: process, input: input, answers: answers, announcement: announcement)
     } catch {
-      result.kill()
+      Self.kill(process)
       throw TestFailure("\(script) did not start: \(error)")
     }
+  }
+
+  /// What the script has said when it was ready.
+  func announcement<Facts: Decodable>(as type: Facts.Type) throws -> Facts {
+    try JSONDecoder().decode(type, from: self.announcement)
   }
 
   /// Sends a command, and waits for the answer.
@@ -92,12 +102,12 @@ final class CommandProcess: Sendable {
     for _ in 0..<500 where self.process.isRunning {
       try? await Task.sleep(for: .milliseconds(10))
     }
-    self.kill()
+    Self.kill(self.process)
   }
 
-  private func kill() {
-    if self.process.isRunning { Glibc.kill(self.process.processIdentifier, SIGKILL) }
-    self.process.waitUntilExit()
+  private static func kill(_ process: Process) {
+    if process.isRunning { Glibc.kill(process.processIdentifier, SIGKILL) }
+    process.waitUntilExit()
   }
 
   private struct Failure: Decodable {

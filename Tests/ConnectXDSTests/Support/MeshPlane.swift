@@ -46,9 +46,12 @@ struct MeshPlane: Sendable {
         var totalIssuedRequests: String?
         var totalRequestsInProgress: String?
       }
+      struct Drop: Decodable, Sendable { var category: String? }
       var clusterName: String?
       var clusterServiceName: String?
       var upstreamLocalityStats: [Locality]?
+      /// Of those, the ones with a category.
+      var droppedRequests: [Drop]?
       var totalDroppedRequests: String?
     }
     var clusterStats: [Cluster]?

@@ -43,21 +43,41 @@ enum MeshResources {
 
   /// TLS with the bootstrap's provider `certificates`, for roots and for the client's identity.
   static func mutualTLS(names: [JSON]) -> JSON {
-    [
+    self.tls(["tls_certificate_provider_instance": ["instance_name": "certificates"]], names)
+  }
+
+  /// The same without an identity of the client.
+  static func clientTLS(names: [JSON]) -> JSON { self.tls([:], names) }
+
+  private static func tls(_ identity: JSON, _ names: [JSON]) -> JSON {
+    let validation: JSON = [
+      "validation_context": [
+        "ca_certificate_provider_instance": ["instance_name": "certificates"],
+        "match_subject_alt_names": .array(names),
+      ]
+    ]
+    return [
       "transport_socket": [
         "name": "envoy.transport_sockets.tls",
         "typed_config": [
           "@type": "\(envoy)extensions.transport_sockets.tls.v3.UpstreamTlsContext",
-          "common_tls_context": [
-            "tls_certificate_provider_instance": ["instance_name": "certificates"],
-            "validation_context": [
-              "ca_certificate_provider_instance": ["instance_name": "certificates"],
-              "match_subject_alt_names": .array(names),
-            ],
-          ],
+          "common_tls_context": identity.merging(validation),
         ],
       ]
     ]
+  }
+
+  /// A policy for endpoints, alone or within each locality.
+  static func policy(_ name: String, _ type: String, _ settings: JSON = [:], byLocality: Bool = false) -> JSON
+  {
+    let config: JSON = ["@type": "\(envoy)extensions.load_balancing_policies.\(name).v3.\(type)"]
+    let policy: JSON = [
+      "policies": [
+        ["typed_extension_config": ["name": .string(name), "typed_config": config.merging(settings)]]
+      ]
+    ]
+    guard byLocality else { return ["load_balancing_policy": policy] }
+    return self.policy("wrr_locality", "WrrLocality", ["endpoint_picking_policy": policy])
   }
 
   static func endpoints(_ cluster: String, _ localities: [JSON]) -> JSON {
@@ -69,13 +89,15 @@ enum MeshResources {
     _ addresses: [String],
     weight: Int = 1,
     priority: Int = 0,
-    health: String = "UNKNOWN"
+    health: String = "UNKNOWN",
+    weights: [Int] = []
   ) -> JSON {
-    let endpoints = addresses.map { address -> JSON in
+    let endpoints = addresses.enumerated().map { index, address -> JSON in
       let colon = address.lastIndex(of: ":") ?? address.endIndex
       let port = Double(address[colon...].dropFirst()) ?? 0
       return [
         "health_status": .string(health),
+        "load_balancing_weight": .number(Double(index < weights.count ? weights[index] : 1)),
         "endpoint": [
           "address": [
             "socket_address": ["address": .string(String(address[..<colon])), "port_value": .number(port)]

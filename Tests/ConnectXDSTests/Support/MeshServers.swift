@@ -52,10 +52,31 @@ struct MeshServers: Sendable {
     try await self.process.command(["do": "behave", "name": .string(name), "code": .number(Double(code))])
   }
 
+  /// Each answer of a server says that it is so busy, with 100 calls a second.
+  func report(_ name: String, utilization: Double) async throws {
+    try await self.process.command([
+      "do": "behave", "name": .string(name), "utilization": .number(utilization),
+    ])
+  }
+
+  /// How many calls a server has begun.
+  func started(_ name: String) async throws -> Int {
+    struct Answer: Decodable { var started: Int }
+    return try await self.process.command(["do": "stats", "name": .string(name)], as: Answer.self).started
+  }
+
   /// Writes certificates into a folder: those of a new authority, or only a new one for the client.
-  func certificates(in folder: String, client: String, isRenewal: Bool = false) async throws -> Certificates {
+  ///
+  /// - Parameter server: The names in the certificate of servers.
+  func certificates(
+    in folder: String,
+    client: String,
+    server: [String] = ["server.mesh.example", "127.0.0.1"],
+    isRenewal: Bool = false
+  ) async throws -> Certificates {
     let command: JSON = [
       "do": "certificates", "name": "", "folder": .string(folder), "client": .string(client),
+      "server": .array(server.map { .string($0) }),
       "renewal": .bool(isRenewal),
     ]
     return try await self.process.command(command, as: Certificates.self)
