@@ -578,6 +578,7 @@ let package = Package(
         "ConnectTesting",
         "Exploration",
         "LoopbackServer",
+        .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
       ],
       swiftSettings: swiftSettings

@@ -193,6 +193,8 @@ struct SpanWindow {
   }
 
   private var waiting: [String: Waiting] = [:]
+  /// The calls that spans belong to, by the spans' ids.
+  private var owners: [String: String] = [:]
   /// The spans that wait for a parent, by its id.
   private var children: [String: [String]] = [:]
   /// Ids in the order in which they came.
@@ -200,13 +202,14 @@ struct SpanWindow {
   private var orderStart = 0
 
   mutating func add(_ span: Span, _ builder: inout TraceBuilder) {
-    guard self.waiting[span.id] == nil else {
+    guard self.waiting[span.id] == nil, self.owners[span.id] == nil else {
       return builder.mistake("the span \(span.id.prefix(40)) is there twice", line: span.line)
     }
-    if !span.parent.isEmpty, self.waiting[span.parent]?.span.method == span.method {
-      self.adopt(span, span.parent)
+    let parent = self.owners[span.parent] ?? span.parent
+    if !parent.isEmpty, self.waiting[parent]?.span.method == span.method {
+      self.adopt(span, parent)
       // What waits for this span belongs to the call as well.
-      self.moveChildren(of: span, to: span.parent)
+      self.moveChildren(of: span, to: parent)
       return
     }
     self.waiting[span.id] = Waiting(span: span)
@@ -231,6 +234,7 @@ struct SpanWindow {
   }
 
   private mutating func adopt(_ span: Span, _ id: String) {
+    self.owners[span.id] = id
     if span.kind == .server {
       self.waiting[id]?.servers.append(span)
     } else {
@@ -247,6 +251,7 @@ struct SpanWindow {
       self.orderStart = 0
     }
     guard let waiting = self.waiting.removeValue(forKey: id) else { return }
+    self.forget(waiting)
     let parent = waiting.span.parent
     if var siblings = self.children[parent] {
       siblings.removeAll { $0 == id }
@@ -263,6 +268,11 @@ struct SpanWindow {
       builder.add(Self.call(waiting), line: waiting.span.line, isOrdered: false)
     }
     self = SpanWindow()
+  }
+
+  /// Forgets the spans of a call.
+  private mutating func forget(_ waiting: Waiting) {
+    for span in waiting.attempts + waiting.servers { self.owners[span.id] = nil }
   }
 
   private static func call(_ waiting: Waiting) -> TracedCall {

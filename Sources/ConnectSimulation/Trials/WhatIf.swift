@@ -42,8 +42,8 @@ public struct WhatIf: Sendable {
   public var new: ServiceConfig?
   /// What else is different.
   public var changes: [Change]
-  /// When the changes happen: from the beginning on by default.
-  public var changeTime = Duration.zero
+  /// When the changes happen: after 1 s by default, when clients have connections.
+  public var changeTime = Duration.seconds(1)
   /// For how long calls are made, in virtual time: a minute by default, and at least 1 s.
   public var duration = Duration.seconds(60)
   /// Determines all that is random: 1 by default.

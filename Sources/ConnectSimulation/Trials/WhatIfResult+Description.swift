@@ -4,6 +4,7 @@ extension WhatIfResult: CustomStringConvertible {
     lines.append("")
     lines += self.plots
     lines.append("")
+    lines += self.spread
     lines += self.qualityTable
     lines.append("")
     if !self.notes.isEmpty {
@@ -34,15 +35,6 @@ extension WhatIfResult: CustomStringConvertible {
     rows.append(["p50 / p99"] + self.trials.map { "\(Self.number($0.p50)) / \(Self.number($0.p99)) ms" })
     rows.append(["attempts per call"] + self.trials.map { Self.ratio($0.attemptsPerCall) })
     rows.append(["load, worst second"] + self.trials.map { "\(Plot.number($0.requestsInWorstSecond))/s" })
-    if self.trials.contains(where: { $0.runs.count > 1 }) {
-      rows.append(
-        ["spread of success"] + self.trials.map { Self.spread($0.runs.map(\.successRate), Plot.percent) }
-      )
-      rows.append(
-        ["spread of p99"]
-          + self.trials.map { Self.spread($0.runs.compactMap(\.p99)) { "\(Self.number($0)) ms" } }
-      )
-    }
     let codes = Set(self.trials.flatMap { $0.runs.flatMap(\.failures.keys) })
     for code in codes.sorted() {
       rows.append(
@@ -55,6 +47,21 @@ extension WhatIfResult: CustomStringConvertible {
       )
     }
     return Self.aligned(rows)
+  }
+
+  /// How far the seeds are apart.
+  private var spread: [String] {
+    let seeds = self.trials.first?.runs.count ?? 0
+    guard seeds > 1 else { return [] }
+    var rows = [["\(seeds) seeds, least - most", "success", "p99, ms", "attempts per call"]]
+    for trial in self.trials {
+      rows.append([
+        "  \(trial.name)", Self.spread(trial.runs.map(\.successRate), Plot.percent),
+        Self.spread(trial.runs.compactMap(\.p99), Plot.number),
+        Self.spread(trial.runs.map(\.attemptsPerCall), Self.ratio),
+      ])
+    }
+    return Self.aligned(rows) + [""]
   }
 
   /// The first column to the left, all others to the right.

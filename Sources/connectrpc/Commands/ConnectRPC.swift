@@ -18,7 +18,8 @@ struct ConnectRPC: AsyncParsableCommand {
       """,
     version: UserAgent.version,
     subcommands: [
-      List.self, Describe.self, Call.self, Load.self, Record.self, Replay.self, Doctor.self, Manual.self,
+      List.self, Describe.self, Call.self, Load.self, Record.self, Replay.self, Doctor.self,
+      Whatif.self, Manual.self,
     ]
   )
 }
