@@ -1,0 +1,27 @@
+/// A schedule in which a rule is broken: the shortest that was found.
+public struct ExplorationFailure: Error, Sendable, CustomStringConvertible {
+  /// The rule, in a few words, such as “proceeds once”.
+  public let rule: String
+  /// What broke it.
+  public let reason: String
+  /// What happened, one line for each event.
+  public let story: String
+  /// The text of the schedule, for ``InterceptorExplorer/replay(_:)``.
+  public let schedule: String
+  /// A test that runs the schedule again.
+  public let test: String
+  /// How many schedules were run until the rule was broken.
+  public let schedulesUntilFound: Int
+
+  public var description: String {
+    """
+    the rule “\(self.rule)” is broken: \(self.reason)
+
+    \(self.story)
+
+    found in schedule \(self.schedulesUntilFound); again:
+
+    \(self.test)
+    """
+  }
+}

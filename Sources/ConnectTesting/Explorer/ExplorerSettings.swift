@@ -1,0 +1,16 @@
+internal import Connect
+
+/// What an ``InterceptorExplorer`` was told, but for what depends on its subject.
+struct ExplorerSettings: Sendable {
+  var callCount = 1
+  var methods: [StreamType] = [.unary]
+  var idempotency = IdempotencyLevel.unknown
+  var server = ExplorerServer.answers(.ok, .unavailable, .headersThenNothing)
+  var request: (@Sendable (Int) -> (text: String, headers: Headers))?
+  var changeConfig: (@Sendable (inout ProtocolClientConfig) -> Void)?
+  var allowance: ExplorationAllowance = []
+  var scheduleCount = 1_000
+  var seed: UInt64 = 1
+  var patience = Duration.milliseconds(50)
+  var isQuiet = false
+}
