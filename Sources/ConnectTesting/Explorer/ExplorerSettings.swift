@@ -11,6 +11,7 @@ struct ExplorerSettings: Sendable {
   var allowance: ExplorationAllowance = []
   var scheduleCount = 1_000
   var seed: UInt64 = 1
+  var hasNeighbours = true
   var patience = Duration.milliseconds(50)
   var isQuiet = false
 }

@@ -8,7 +8,7 @@ extension InterceptorExplorer {
   ///   subject throws.
   @discardableResult
   public func explore() async throws -> ExplorationReport {
-    let report = try await ExplorerThread.run { try Exploration(self).explore() }
+    let report = try await ExplorerThread.run { try Exploration(self, catchesJobs: $0).explore() }
     if !self.settings.isQuiet { print(report) }
     return report
   }
@@ -20,6 +20,6 @@ extension InterceptorExplorer {
   ///   ``ExplorerScheduleError`` if the text is none of a schedule.
   public func replay(_ schedule: String) async throws {
     let schedule = try Schedule(parsing: schedule, methods: self.settings.methods)
-    try await ExplorerThread.run { try Exploration(self).replay(schedule) }
+    try await ExplorerThread.run { try Exploration(self, catchesJobs: $0).replay(schedule) }
   }
 }

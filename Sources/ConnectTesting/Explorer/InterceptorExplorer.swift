@@ -95,6 +95,12 @@ extension InterceptorExplorer {
     self.with { $0.changeConfig = change }
   }
 
+  /// Whether other interceptors of the chain, which are the explorer's, sometimes retry, fail or hold a request. They do by
+  /// default.
+  public func neighbours(_ areThere: Bool) -> Self {
+    self.with { $0.hasNeighbours = areThere }
+  }
+
   /// What the interceptors do on purpose. Adds to what was allowed before.
   public func allowing(_ allowance: ExplorationAllowance...) -> Self {
     self.with { for item in allowance { $0.allowance.formUnion(item) } }

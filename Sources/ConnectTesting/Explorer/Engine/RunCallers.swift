@@ -1,0 +1,280 @@
+internal import Connect
+internal import SwiftProtobuf
+
+/// The callers of a run: they begin calls, cancel them, and get the outcomes.
+///
+/// Confined to the thread of the exploration.
+final class RunCallers {
+  typealias Text = Google_Protobuf_StringValue
+
+  /// When a call begins.
+  enum Begin {
+    case afterPieces(Int)
+    /// After the end of the call before, and this time.
+    case afterEnd(Duration)
+  }
+
+  struct Caller {
+    var call: ExploredCall
+    let begin: Begin
+    let timeout: Duration?
+    let neighbour: Neighbour
+    var hasBegun = false
+    var cancel: (() -> Void)?
+    /// Whether the explorer's neighbour has failed the request.
+    var wasFailedByNeighbour = false
+    /// How many results came after the end.
+    var resultsAfterEnd = 0
+
+    var isOpen: Bool { self.hasBegun && self.call.endTime == nil }
+  }
+
+  private(set) var callers: [Caller] = []
+  private var client: ProtocolClient?
+  private let method: MethodSpec<Text, Text>
+
+  init(_ method: StreamType, _ idempotency: IdempotencyLevel) {
+    self.method = MethodSpec(
+      path: "/explorer.v1.ExplorerService/\(method.explorerName)",
+      streamType: method,
+      idempotencyLevel: idempotency
+    )
+  }
+
+  /// The number of the call that begins, while its interceptors are made.
+  private(set) var beginning = 0
+
+  /// Chooses how the calls begin.
+  func prepare(_ client: ProtocolClient, in run: ExplorerRun) {
+    self.client = client
+    for number in 1...run.settings.callCount {
+      let begins = Self.begins(of: number)
+      let begin = begins[run.choose(.begin, among: begins.count)]
+      let hasTimeout = run.choose(.timeout, among: 2) == 0
+      let neighbours = run.settings.hasNeighbours ? Neighbour.possible(for: run.method) : [.none]
+      let neighbour = neighbours[run.choose(.neighbour, among: neighbours.count)]
+      if neighbour != .none { run.log.cover("other interceptors: \(neighbour)") }
+      let request = run.settings.request?(number)
+      self.callers.append(
+        Caller(
+          call: ExploredCall(
+            number: number,
+            method: run.method,
+            requestHeaders: request?.headers ?? ["x-canary": ["canary-\(number)"]],
+            startTime: .zero
+          ),
+          begin: begin,
+          // The deadlines differ, so that each can be told from other timers.
+          timeout: hasTimeout ? .seconds(60) + .milliseconds(number) : nil,
+          neighbour: neighbour
+        )
+      )
+    }
+  }
+
+  /// The first one is the boring one.
+  private static func begins(of number: Int) -> [Begin] {
+    guard number > 1 else { return [.afterPieces(0)] }
+    return [
+      .afterPieces(0), .afterEnd(.zero), .afterPieces(1), .afterPieces(2), .afterPieces(3), .afterPieces(5),
+      .afterPieces(8), .afterPieces(12), .afterEnd(.seconds(120)),
+    ]
+  }
+
+  // MARK: State
+
+  var areAllOver: Bool { self.callers.allSatisfy { $0.call.endTime != nil } }
+  var open: [Int] { self.callers.filter(\.isOpen).map(\.call.number) }
+  /// The calls as a test sees them; those that have begun.
+  func calls(_ server: RunServer) -> [ExploredCall] {
+    self.callers.filter(\.hasBegun).map { caller in
+      var call = caller.call
+      call.attempts = server.attempts(of: call.number)
+      return call
+    }
+  }
+
+  /// The end of the call that ended last.
+  var lastEnd: Duration { self.callers.compactMap(\.call.endTime).max() ?? .zero }
+
+  // MARK: Beginning
+
+  /// Begins the calls whose turn it is.
+  ///
+  /// - Parameters:
+  ///   - pieces: How many pieces of work have run since the last call began.
+  ///   - isIdle: Whether nothing else is left to do without time.
+  /// - Returns: Whether one has begun.
+  func beginNext(after pieces: Int, isIdle: Bool, in run: ExplorerRun) -> Bool {
+    guard let index = self.callers.firstIndex(where: { !$0.hasBegun }) else { return false }
+    switch self.callers[index].begin {
+    case .afterPieces(let count):
+      guard pieces >= count || isIdle else { return false }
+    case .afterEnd(let delay):
+      guard let end = self.callers[index - 1].call.endTime else { return false }
+      guard run.executor.now >= end + delay else {
+        if isIdle { run.executor.pass(until: end + delay) }
+        return isIdle
+      }
+    }
+    self.begin(index, in: run)
+    return true
+  }
+
+  private func begin(_ index: Int, in run: ExplorerRun) {
+    guard let client = self.client else { return }
+    let number = index + 1
+    let now = run.executor.now
+    let caller = self.callers[index]
+    self.callers[index].hasBegun = true
+    self.callers[index].call.startTime = now
+    if let timeout = caller.timeout {
+      self.callers[index].call.deadline = now + timeout
+      run.executor.deadlines.insert(now + timeout)
+    }
+    if self.callers.contains(where: { $0.isOpen && $0.call.number != number }) {
+      run.log.cover("calls at the same time")
+    }
+    let text = run.settings.request?(number).text ?? "message of canary-\(number)"
+    run.log.tell("begin", number, "call \(number) begins\(caller.timeout == nil ? ", without a deadline" : "")")
+    var options = CallOptions(headers: caller.call.requestHeaders, timeout: caller.timeout)
+    options.context[ExplorerCallKey.self] = number
+    if run.method == .unary {
+      self.callers[index].call.sent = [text]
+      self.callUnary(index, client, text, options, in: run)
+    } else {
+      self.callStream(index, client, text, options, in: run)
+    }
+  }
+
+  private func callUnary(
+    _ index: Int,
+    _ client: ProtocolClient,
+    _ text: String,
+    _ options: CallOptions,
+    in run: ExplorerRun
+  ) {
+    let here = Confined((callers: self, run: run))
+    let method = self.method
+    let task = Task(executorPreference: run.executor) {
+      let (callers, run) = here.value
+      // The interceptors are made before the first suspension.
+      callers.beginning = index + 1
+      let response = await client.unary(method, Text(text), options: options)
+      callers.end(index, in: run) { call in
+        call.headers = response.headers
+        call.trailers = response.trailers
+        call.error = response.error
+        if let message = response.message { call.received = [message.value] }
+      }
+    }
+    self.callers[index].cancel = { task.cancel() }
+  }
+
+  // MARK: Streams
+
+  private func callStream(
+    _ index: Int,
+    _ client: ProtocolClient,
+    _ text: String,
+    _ options: CallOptions,
+    in run: ExplorerRun
+  ) {
+    let here = Confined((callers: self, run: run))
+    self.beginning = index + 1
+    let handle: StreamHandle<Text, Text>
+    switch run.method {
+    case .clientStream:
+      handle = client.clientStream(self.method, options: options) { response in
+        let (callers, run) = here.value
+        callers.end(index, in: run) { call in
+          call.headers = response.headers
+          call.trailers = response.trailers
+          call.error = response.error
+          if let message = response.message { call.received = [message.value] }
+        }
+      }
+    case .serverStream:
+      handle = client.openServerStream(self.method, options: options) {
+        here.value.callers.receive($0, index, in: here.value.run)
+      }
+    case .bidirectionalStream, .unary:
+      handle = client.bidirectionalStream(self.method, options: options) {
+        here.value.callers.receive($0, index, in: here.value.run)
+      }
+    }
+    self.callers[index].cancel = { handle.cancel() }
+    let texts = run.method == .serverStream ? [text] : (1...3).map { "\(text) #\($0)" }
+    for text in texts {
+      run.executor.add(
+        .closure {
+          let (callers, run) = here.value
+          guard callers.callers[index].isOpen else { return }
+          callers.callers[index].call.sent.append(text)
+          run.log.tell("send", index + 1, "call \(index + 1) sends “\(text)”")
+          handle.send(Text(text))
+        },
+        lane: 10 + index
+      )
+    }
+    run.executor.add(
+      .closure {
+        let (callers, run) = here.value
+        guard callers.callers[index].isOpen else { return }
+        run.log.tell("finish", index + 1, "call \(index + 1) ends its request")
+        handle.finish()
+      },
+      lane: 10 + index
+    )
+  }
+
+  private func receive(_ result: StreamResult<Text>, _ index: Int, in run: ExplorerRun) {
+    let number = index + 1
+    switch result {
+    case .headers(let headers):
+      run.log.tell("headers arrive", number, "call \(number) receives headers")
+      self.callers[index].call.headers = headers
+    case .message(let message):
+      run.log.tell("message arrives", number, "call \(number) receives “\(message.value)”")
+      self.callers[index].call.received.append(message.value)
+    case .complete(_, let error, let trailers):
+      self.end(index, in: run) { call in
+        call.error = error
+        call.trailers = trailers
+      }
+    }
+  }
+
+  // MARK: Ending
+
+  private func end(_ index: Int, in run: ExplorerRun, _ change: (inout ExploredCall) -> Void) {
+    guard self.callers[index].call.endTime == nil else {
+      run.log.find("each call ends once", "call \(index + 1) has ended a second time")
+      return
+    }
+    change(&self.callers[index].call)
+    self.callers[index].call.endTime = run.executor.now
+    self.callers[index].cancel = nil
+    let call = self.callers[index].call
+    run.log.cover("calls that ended with \(call.error?.code.name ?? "ok")")
+    run.log.tell("end", call.number, "call \(call.number) ends: \(call.error.map { describe($0) } ?? "ok")")
+  }
+
+  func cancel(_ number: Int, _ why: String, in run: ExplorerRun) {
+    let caller = self.callers[number - 1]
+    guard caller.isOpen, caller.call.cancelTime == nil else { return }
+    self.callers[number - 1].call.cancelTime = run.executor.now
+    run.log.tell("cancel", number, "call \(number) is cancelled\(why)")
+    caller.cancel?()
+  }
+
+  func neighbourFailed(_ number: Int) {
+    if self.callers.indices.contains(number - 1) { self.callers[number - 1].wasFailedByNeighbour = true }
+  }
+
+  /// Lets go of the client, and of all that calls hold.
+  func release() {
+    self.client = nil
+    for index in self.callers.indices { self.callers[index].cancel = nil }
+  }
+}

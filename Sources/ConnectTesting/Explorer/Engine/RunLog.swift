@@ -1,0 +1,76 @@
+internal import Connect
+
+/// A rule that is broken.
+struct Finding: Error, Hashable {
+  let rule: String
+  let reason: String
+}
+
+/// What has happened in a run: the story, its hash, what was covered, and which rules are broken.
+///
+/// Confined to the thread of the exploration.
+final class RunLog {
+  /// One line of the story.
+  struct Line {
+    let time: Duration
+    let call: Int?
+    let text: String
+  }
+
+  /// Whether lines are kept. Most runs need none.
+  let isTelling: Bool
+  private(set) var lines: [Line] = []
+  private(set) var trace = TraceHash()
+  private(set) var coverage: [String: Int] = [:]
+  private(set) var finding: Finding?
+  private let now: () -> Duration
+
+  init(isTelling: Bool, now: @escaping () -> Duration) {
+    self.isTelling = isTelling
+    self.now = now
+  }
+
+  /// Something has happened.
+  ///
+  /// - Parameters:
+  ///   - kind: What it was: for the hash.
+  ///   - call: Whose it was.
+  ///   - text: The line of the story.
+  func tell(_ kind: StaticString, _ call: Int?, _ text: @autoclosure () -> String) {
+    // The text is a literal, at the same address all along.
+    kind.withUTF8Buffer { bytes in
+      var word: UInt64 = UInt64(bytes.count)
+      for byte in bytes { word = word &* 31 &+ UInt64(byte) }
+      self.trace.add(word &* 8 &+ UInt64(call ?? 0))
+    }
+    self.trace.add(UInt64(truncatingIfNeeded: self.now().components.seconds))
+    if self.isTelling { self.lines.append(Line(time: self.now(), call: call, text: text())) }
+  }
+
+  func cover(_ name: String) { self.coverage[name, default: 0] += 1 }
+
+  /// A rule is broken. The first one counts.
+  func find(_ rule: String, _ reason: String) {
+    guard self.finding == nil else { return }
+    self.finding = Finding(rule: rule, reason: reason)
+  }
+
+  /// The story, with aligned times.
+  var story: String {
+    let times = self.lines.map { Self.text(of: $0.time) }
+    let width = times.map(\.count).max() ?? 0
+    return zip(times, self.lines).map { time, line in
+      let gap = String(repeating: " ", count: width - time.count)
+      return "\(gap)\(time)  \(line.text)"
+    }.joined(separator: "\n")
+  }
+
+  /// In seconds, with milliseconds if there are any.
+  private static func text(of time: Duration) -> String {
+    let (seconds, attoseconds) = time.components
+    let milliseconds = attoseconds / 1_000_000_000_000_000
+    guard milliseconds > 0 else { return "\(seconds) s" }
+    let digits = String(milliseconds + 1_000).dropFirst()
+    return "\(seconds).\(digits) s"
+  }
+}

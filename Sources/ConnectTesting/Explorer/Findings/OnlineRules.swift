@@ -1,0 +1,63 @@
+internal import Connect
+
+/// The rules that can be broken while a run goes on, and what they remember.
+///
+/// Confined to the thread of the exploration.
+final class OnlineRules {
+  static let maximumAttempts = 10
+
+  private let settings: ExplorerSettings
+  /// What the server answers from now on, if the run has chosen so.
+  var keptAnswer: ExplorerAnswer?
+
+  init(_ settings: ExplorerSettings) {
+    self.settings = settings
+  }
+
+  func check(begin attempt: ExploredAttempt, in run: ExplorerRun) {
+    if attempt.number > Self.maximumAttempts, !self.settings.allowance.contains(.manyAttempts) {
+      run.log.find(
+        "at most \(Self.maximumAttempts) attempts",
+        "call \(attempt.call) makes more than \(Self.maximumAttempts) attempts: nothing limits its retries"
+      )
+    }
+    let callers = run.callers.callers
+    guard callers.indices.contains(attempt.call - 1) else {
+      run.log.find("requests belong to a call", "a request reached the server that belongs to no call")
+      return
+    }
+    if let end = callers[attempt.call - 1].call.endTime {
+      run.log.find(
+        "nothing after the end",
+        "call \(attempt.call) sends a request after its end (\(run.executor.now - end) later)"
+      )
+    }
+  }
+
+  /// The library has ignored a `proceed`.
+  ///
+  /// - Parameter hook: What the library says of it.
+  func proceedWasIgnored(_ hook: String, in run: ExplorerRun) {
+    guard run.log.finding == nil else { return }
+    let now = run.executor.now
+    guard hook == "the call is over" else {
+      // A hook that an inner or outer neighbour has called again is not asked for its first answer any more.
+      let mayBeOfEarlierAttempt = run.callers.callers.contains {
+        $0.neighbour != .none || run.server.attempts(of: $0.call.number).count > 1
+      }
+      if hook.hasPrefix("a hook that has proceeded") || !mayBeOfEarlierAttempt {
+        run.log.find("proceed once", "an interceptor called proceed a second time (\(hook))")
+      }
+      return
+    }
+    run.log.tell("late proceed", nil, "an interceptor proceeds for a call that is over")
+    let ends = run.callers.callers.compactMap(\.call.endTime)
+    // What a hook waited for came back: it could not know better.
+    guard let end = ends.min(), end < now, !ends.contains(now), run.steps.lastEnd != now else { return }
+    guard !self.settings.allowance.contains(.backgroundWork) else { return }
+    run.log.find(
+      "nothing after the end",
+      "an interceptor still waited on a clock when its call was over, and proceeded \(now - end) after the end"
+    )
+  }
+}

@@ -1,0 +1,194 @@
+internal import Connect
+internal import ConnectChannels
+
+/// An exploration that goes on: runs schedules, and finds the shortest that breaks a rule.
+///
+/// Confined to the thread of the exploration.
+final class Exploration<Observed: Sendable> {
+  private let explorer: InterceptorExplorer<Observed>
+  private var report = ExplorationReport()
+  private var traces: Set<UInt64> = []
+  private var sum = TraceHash()
+  /// Instances that have outlived their run without being a leak: all runs have the same ones.
+  private var knownSurvivors: Set<ObjectIdentifier> = []
+
+  init(_ explorer: InterceptorExplorer<Observed>, catchesJobs: Bool) {
+    self.explorer = explorer
+    self.report.controlsAllTasks = catchesJobs
+  }
+
+  private var settings: ExplorerSettings { self.explorer.settings }
+
+  /// - Throws: ``ExplorationFailure``, or what the subject's closure throws.
+  func explore() throws -> ExplorationReport {
+    var plans = self.settings.methods.enumerated().map { index, method in
+      SearchPlan(method, SeededRandom(seed: self.settings.seed &+ UInt64(index) &* 0x9e37_79b9))
+    }
+    for number in 0..<self.settings.scheduleCount {
+      let index = number % plans.count
+      let chooser = plans[index].next()
+      let result = try self.run(chooser, plans[index].method)
+      self.count(result)
+      if let finding = result.finding {
+        throw try self.failure(finding, result.schedule, found: number + 1)
+      }
+      let isNew = self.traces.insert(result.trace).inserted
+      plans[index].didRun(result.schedule, result.points, isNew: isNew)
+    }
+    self.report.distinct = self.traces.count
+    self.report.trace = self.sum.value
+    return self.report
+  }
+
+  /// - Throws: ``ExplorationFailure`` if a rule is broken.
+  func replay(_ schedule: Schedule) throws {
+    let result = try self.run(Chooser(schedule), schedule.method, isTelling: true)
+    guard let finding = result.finding else { return }
+    throw self.makeFailure(finding, result.story, schedule, found: 1)
+  }
+
+  private func count(_ result: RunResult) {
+    self.report.schedules += 1
+    self.report.choices += result.points.count
+    self.report.usedOtherThreads = self.report.usedOtherThreads || result.usedOtherThreads
+    self.report.coverage.merge(result.coverage) { $0 + $1 }
+    self.sum.add(result.trace)
+  }
+
+  // MARK: Failures
+
+  private func failure(_ finding: Finding, _ schedule: Schedule, found: Int) throws -> ExplorationFailure {
+    var shrinker = Shrinker()
+    let shrunk = try shrinker.shrink(schedule) { schedule in
+      let result = try self.run(Chooser(schedule), schedule.method)
+      return result.finding?.rule == finding.rule ? result.schedule : nil
+    }
+    let told = try self.run(Chooser(shrunk), shrunk.method, isTelling: true)
+    return self.makeFailure(told.finding ?? finding, told.story, shrunk, found: found)
+  }
+
+  private func makeFailure(
+    _ finding: Finding,
+    _ story: String,
+    _ schedule: Schedule,
+    found: Int
+  ) -> ExplorationFailure {
+    let digits = schedule.deviations.map { "\($0.choice)_\($0.option)" }.joined(separator: "_")
+    let name = "testSchedule" + (digits.isEmpty ? "WithoutDeviations" : digits)
+    return ExplorationFailure(
+      rule: finding.rule,
+      reason: finding.reason,
+      story: story,
+      schedule: schedule.description,
+      test: """
+        // With the explorer's expression up to .explore() as a variable.
+        func \(name)() async throws {
+          try await explorer.replay("\(schedule)")
+        }
+        """,
+      schedulesUntilFound: found
+    )
+  }
+
+  // MARK: One run
+
+  private func run(
+    _ chooser: Chooser,
+    _ method: StreamType,
+    isTelling: Bool = false
+  ) throws -> RunResult {
+    let result = try self.runOnce(chooser, method, isTelling: isTelling)
+    guard result.finding == nil, let survivor = result.survivor else { return result }
+    // An instance that lives on in all runs is shared; one of its own in each run is a leak.
+    self.knownSurvivors.formUnion(result.survivors)
+    let again = try self.runOnce(Chooser(result.schedule), method, isTelling: isTelling)
+    guard again.finding == nil, again.survivor != nil, again.survivors.isDisjoint(with: self.knownSurvivors) else {
+      return again.finding == nil ? result : again
+    }
+    var leaking = again
+    leaking.finding = Finding(
+      rule: "instances are released",
+      reason: "an instance of \(survivor) lives on after its call, and after everything else was released"
+    )
+    return leaking
+  }
+
+  private func runOnce(_ chooser: Chooser, _ method: StreamType, isTelling: Bool) throws -> RunResult {
+    let run = ExplorerRun(self.settings, method, chooser, isTelling: isTelling)
+    ExplorationThread.use(run.executor)
+    defer { ExplorationThread.use(nil) }
+    // Nothing of the subject lives on after this.
+    try self.runSubject(run)
+    return RunResult(run, method)
+  }
+
+  private func runSubject(_ run: ExplorerRun) throws {
+    let subject: Subject<Observed>
+    do {
+      subject = try self.explorer.build(ExplorerWorld(run: run))
+    } catch {
+      run.end()
+      throw error
+    }
+    run.runCalls(subject.factories)
+    if run.log.finding == nil {
+      let calls = run.callers.calls(run.server)
+      let rules = EndRules(
+        settings: self.settings,
+        calls: calls,
+        exchanges: run.server.exchanges,
+        callers: run.callers.callers,
+        hasFailedStep: run.steps.hasFailed
+      )
+      if let finding = rules.firstFinding() ?? self.brokenCheck(run, subject.observed, calls) {
+        run.log.find(finding.rule, finding.reason)
+      }
+    }
+    run.end()
+  }
+
+  private func brokenCheck(_ run: ExplorerRun, _ observed: Observed, _ calls: [ExploredCall]) -> Finding? {
+    guard !self.explorer.checks.isEmpty else { return nil }
+    let exploration = ExplorationRun(
+      subject: observed,
+      calls: calls,
+      steps: run.steps.all,
+      duration: run.executor.now
+    )
+    for check in self.explorer.checks {
+      do {
+        if try check.holds(exploration) { continue }
+        return Finding(rule: check.name, reason: "the test's own rule does not hold")
+      } catch {
+        return Finding(rule: check.name, reason: "the test's own rule throws: \(error)")
+      }
+    }
+    return nil
+  }
+}
+
+/// What is left of a run.
+struct RunResult {
+  let schedule: Schedule
+  let points: [Chooser.Point]
+  let trace: UInt64
+  let coverage: [String: Int]
+  let story: String
+  let usedOtherThreads: Bool
+  let survivor: String?
+  let survivors: Set<ObjectIdentifier>
+  var finding: Finding?
+
+  init(_ run: ExplorerRun, _ method: StreamType) {
+    self.schedule = run.chooser.schedule(Schedule(method: method))
+    self.points = run.chooser.points
+    self.trace = run.log.trace.value
+    self.coverage = run.log.coverage
+    self.story = run.log.isTelling ? run.log.story : ""
+    self.usedOtherThreads = run.executor.usedOtherThreads
+    let isWatched = !run.settings.allowance.contains(.sharedInstances)
+    self.survivor = isWatched ? run.instances.survivor : nil
+    self.survivors = self.survivor == nil ? [] : run.instances.survivors
+    self.finding = run.log.finding
+  }
+}
