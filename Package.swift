@@ -593,6 +593,18 @@ let package = Package(
       path: "Tests/Exploration",
       swiftSettings: swiftSettings
     ),
+    .target(
+      name: "PlantedBugs",
+      dependencies: [
+        "Connect",
+        "ConnectInterceptors",
+        "ConnectTesting",
+        .product(name: "NIOCore", package: "swift-nio"),
+      ],
+      path: "Tests/PlantedBugs",
+      exclude: ["README.md"],
+      swiftSettings: swiftSettings
+    ),
     .executableTarget(
       name: "Explore",
       dependencies: ["Exploration", "ConnectSimulation"],

@@ -1,0 +1,31 @@
+internal import Connect
+internal import NIOCore
+internal import Synchronization
+
+/// Responses by method.
+final class AnswerCache: Sendable {
+  private let answers = Mutex<[String: HTTPResponse]>([:])
+
+  subscript(path: String) -> HTTPResponse? {
+    get { self.answers.withLock { $0[path] } }
+    set { self.answers.withLock { $0[path] = newValue } }
+  }
+}
+
+/// Asks the server once for what is the same for everybody.
+///
+/// The bug: it stores errors, too.
+struct CachedError: AsyncUnaryByteInterceptor {
+  let cache: AnswerCache
+
+  func interceptUnaryBytes(
+    _ request: HTTPRequest<ByteBuffer>,
+    method: MethodInfo,
+    next: UnaryByteNext
+  ) async throws -> HTTPResponse {
+    if let answer = self.cache[method.path] { return answer }
+    let response = try await next(request)
+    self.cache[method.path] = response
+    return response
+  }
+}

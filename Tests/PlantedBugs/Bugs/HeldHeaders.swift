@@ -1,0 +1,29 @@
+internal import Connect
+internal import NIOCore
+
+/// Puts the size of the first message into the headers of the response.
+///
+/// The bug: a stream that has nothing to say for a while seems not to have begun.
+final class HeldHeaders: Interceptor {
+  private var release: ((Int) -> Void)?
+
+  func streamFunction() -> StreamFunction {
+    StreamFunction(streamResultFunction: { result, proceed in
+      switch result {
+      case .headers(var headers):
+        self.release = { size in
+          headers["x-first-size"] = ["\(size)"]
+          proceed(.headers(headers))
+        }
+      case .message(let bytes):
+        self.release?(bytes.readableBytes)
+        self.release = nil
+        proceed(result)
+      case .complete:
+        self.release?(0)
+        self.release = nil
+        proceed(result)
+      }
+    })
+  }
+}

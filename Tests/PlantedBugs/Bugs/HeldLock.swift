@@ -1,0 +1,32 @@
+internal import Connect
+
+/// Sends calls one after the other while a token is new, and fetches another token if the server refuses it.
+///
+/// The bug: fetching takes the lock that the call itself holds.
+struct HeldLock: AsyncUnaryInterceptor {
+  let lock: CallLimit
+  let store: TokenStore
+
+  func interceptUnary<Input: Sendable, Output: Sendable>(
+    _ request: HTTPRequest<Input>,
+    method: MethodSpec<Input, Output>,
+    next: UnaryNext<Input, Output>
+  ) async throws -> ResponseMessage<Output> {
+    await self.lock.acquire()
+    defer { self.lock.release() }
+    let token = self.store.token
+    var request = request
+    request.headers["authorization"] = ["Bearer \(token)"]
+    let response = try await next(request)
+    guard response.code == .unauthenticated else { return response }
+    try await self.refresh(token)
+    request.headers["authorization"] = ["Bearer \(self.store.token)"]
+    return try await next(request)
+  }
+
+  private func refresh(_ token: String) async throws {
+    await self.lock.acquire()
+    defer { self.lock.release() }
+    if self.store.token == token { try await self.store.refresh(token) }
+  }
+}

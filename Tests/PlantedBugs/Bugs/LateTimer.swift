@@ -1,0 +1,23 @@
+internal import Connect
+
+/// Counts calls that take longer than ten seconds.
+///
+/// The bug: the timer goes on after the call has ended, and counts all of them.
+final class LateTimer: Interceptor {
+  private let clock: any Clock<Duration>
+  private let slowCalls: Counter
+
+  init(clock: any Clock<Duration>, slowCalls: Counter) {
+    self.clock = clock
+    self.slowCalls = slowCalls
+  }
+
+  func callFunction(_ method: MethodInfo) -> CallFunction {
+    CallFunction(requestFunction: { [clock, slowCalls] _ in
+      Task {
+        try await clock.sleep(for: .seconds(10))
+        slowCalls.add()
+      }
+    })
+  }
+}

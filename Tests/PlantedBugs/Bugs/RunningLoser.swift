@@ -1,0 +1,21 @@
+internal import Connect
+
+/// Asks a mirror, too, if the server takes longer than a second, and takes the first response.
+///
+/// The bug: when the server is the first, nobody tells the task that asks the mirror.
+struct RunningLoser: AsyncUnaryInterceptor {
+  let clock: any Clock<Duration>
+  let askMirror: @Sendable () async throws -> Void
+
+  func interceptUnary<Input: Sendable, Output: Sendable>(
+    _ request: HTTPRequest<Input>,
+    method: MethodSpec<Input, Output>,
+    next: UnaryNext<Input, Output>
+  ) async throws -> ResponseMessage<Output> {
+    Task {
+      try await self.clock.sleep(for: .seconds(1))
+      try await self.askMirror()
+    }
+    return try await next(request)
+  }
+}

@@ -1,0 +1,71 @@
+internal import Connect
+internal import Synchronization
+
+/// Whether calls may go to the server.
+final class SimpleCircuit: Sendable {
+  enum State: Sendable, Equatable {
+    case closed
+    case open(since: Duration)
+    case halfOpen
+  }
+
+  private let stopwatch: Stopwatch
+  private let current = Mutex(State.closed)
+
+  init(clock: any Clock<Duration>) {
+    self.stopwatch = Stopwatch(clock)
+  }
+
+  var state: State { self.current.withLock { $0 } }
+
+  /// Whether a call may go. After a pause one call may, which is the probe.
+  func admit() -> Bool {
+    let now = self.stopwatch.elapsed
+    return self.current.withLock { state in
+      switch state {
+      case .closed: return true
+      case .halfOpen: return false
+      case .open(let since):
+        guard now - since >= .seconds(5) else { return false }
+        state = .halfOpen
+        return true
+      }
+    }
+  }
+
+  func close() { self.current.withLock { $0 = .closed } }
+
+  func open() {
+    let now = self.stopwatch.elapsed
+    self.current.withLock { $0 = .open(since: now) }
+  }
+}
+
+/// Spares a server that is unavailable.
+///
+/// The bug: a probe that is cancelled, or that the server refuses, neither closes nor opens the circuit.
+final class StuckBreaker: Interceptor {
+  private let circuit: SimpleCircuit
+  private var isAdmitted = false
+
+  init(circuit: SimpleCircuit) {
+    self.circuit = circuit
+  }
+
+  func callFunction(_ method: MethodInfo) -> CallFunction {
+    CallFunction(
+      requestFunction: { _ in
+        guard self.circuit.admit() else { throw ConnectError(code: .unavailable, message: "the circuit is open") }
+        self.isAdmitted = true
+      },
+      endFunction: { outcome in
+        guard self.isAdmitted else { return }
+        switch outcome.code {
+        case .ok: self.circuit.close()
+        case .unavailable, .deadlineExceeded: self.circuit.open()
+        default: break
+        }
+      }
+    )
+  }
+}

@@ -1,0 +1,30 @@
+internal import Connect
+
+/// Lets so many calls run at once, and gives each permit back.
+final class FairLimit: Interceptor {
+  private let limit: CallLimit
+  private var hasPermit = false
+  private var isOver = false
+
+  init(limit: CallLimit) {
+    self.limit = limit
+  }
+
+  func unaryFunction() -> UnaryFunction {
+    UnaryFunction(requestFunction: { request, proceed in
+      proceed.task {
+        await self.limit.acquire()
+        guard !self.isOver else { return self.limit.release() }
+        self.hasPermit = true
+        proceed(.success(request))
+      }
+    })
+  }
+
+  func callFunction(_ method: MethodInfo) -> CallFunction {
+    CallFunction(endFunction: { _ in
+      self.isOver = true
+      if self.hasPermit { self.limit.release() }
+    })
+  }
+}

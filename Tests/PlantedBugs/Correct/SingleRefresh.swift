@@ -1,0 +1,52 @@
+internal import Connect
+internal import Synchronization
+
+/// Fetches one token in the place of each that the server has refused, for all calls that need it.
+final class SingleRefresh: Sendable {
+  private let store: TokenStore
+  private let running = Mutex<(refused: String, task: Task<Void, any Error>)?>(nil)
+
+  init(store: TokenStore) {
+    self.store = store
+  }
+
+  /// The token to show in the place of `refused`.
+  func token(after refused: String) async throws -> String {
+    let task = self.running.withLock { running -> Task<Void, any Error>? in
+      guard self.store.token == refused else { return nil }
+      if let running, running.refused == refused { return running.task }
+      let task = Task { try await self.store.refresh(refused) }
+      running = (refused, task)
+      return task
+    }
+    do {
+      try await task?.value
+    } catch {
+      // The next call that is refused tries again.
+      self.running.withLock { if $0?.task == task { $0 = nil } }
+      throw error
+    }
+    return self.store.token
+  }
+}
+
+/// Shows a token, and once another one if the server refuses it.
+struct RefreshingTokens: AsyncUnaryInterceptor {
+  let store: TokenStore
+  let refresh: SingleRefresh
+
+  func interceptUnary<Input: Sendable, Output: Sendable>(
+    _ request: HTTPRequest<Input>,
+    method: MethodSpec<Input, Output>,
+    next: UnaryNext<Input, Output>
+  ) async throws -> ResponseMessage<Output> {
+    var request = request
+    let token = self.store.token
+    request.headers["authorization"] = ["Bearer \(token)"]
+    let response = try await next(request)
+    guard response.code == .unauthenticated else { return response }
+    guard let token = try? await self.refresh.token(after: token) else { return response }
+    request.headers["authorization"] = ["Bearer \(token)"]
+    return try await next(request)
+  }
+}
