@@ -1,16 +1,15 @@
 internal import Connect
+internal import ConnectTesting
 
 /// Repeats a call while the server is unavailable, with a backoff that grows.
 ///
 /// The bug: it waits on after the deadline has passed.
 final class BlindBackoff: Interceptor {
   private let clock: any Clock<Duration>
-  private let waits: Counter
   private var attempts = 0
 
-  init(clock: any Clock<Duration>, waits: Counter) {
+  init(clock: any Clock<Duration>) {
     self.clock = clock
-    self.waits = waits
   }
 
   func unaryFunction() -> UnaryFunction {
@@ -23,12 +22,19 @@ final class BlindBackoff: Interceptor {
         guard response.code == .unavailable, self.attempts < 3 else { return proceed(response) }
         let delay = Duration.seconds(20 * self.attempts)
         proceed.task {
-          self.waits.add()
           try? await self.clock.sleep(for: delay)
-          self.waits.add(-1)
           proceed.retry()
         }
       }
     )
   }
+}
+
+extension ExplorationCase {
+  static let blindBackoff = ExplorationCase(
+    "BlindBackoff",
+    source: "icerpc/icerpc-csharp#2098",
+    InterceptorExplorer { world in Subject { _ in BlindBackoff(clock: world.clock) } }
+      .server(.answers(.ok, .unavailable))
+  )
 }

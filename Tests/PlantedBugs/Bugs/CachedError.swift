@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectTesting
 internal import NIOCore
 internal import Synchronization
 
@@ -28,4 +29,18 @@ struct CachedError: AsyncUnaryByteInterceptor {
     self.cache[method.path] = response
     return response
   }
+}
+
+extension ExplorationCase {
+  static let cachedError = ExplorationCase(
+    "CachedError",
+    source: "CleverCloud/clever-client.js#226",
+    InterceptorExplorer { _ in
+      let cache = AnswerCache()
+      return Subject { _ in CachedError(cache: cache) }
+    }
+    .calls(2)
+    .server(.answers(.ok, .unavailable))
+    .allowing(.recovery, .sharedResponses)
+  )
 }

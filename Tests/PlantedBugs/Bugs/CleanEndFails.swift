@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectTesting
 
 /// Verifies each message of a stream, and that all of them are verified at the end.
 ///
@@ -35,4 +36,13 @@ final class CleanEndFails: Interceptor {
       }
     })
   }
+}
+
+extension ExplorationCase {
+  static let cleanEndFails = ExplorationCase(
+    "CleanEndFails",
+    source: "coder/coder#25339",
+    InterceptorExplorer { world in Subject { _ in CleanEndFails { try await world.step("verify") } } }
+      .methods([.serverStream, .bidirectionalStream])
+  )
 }

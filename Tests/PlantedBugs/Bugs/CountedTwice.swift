@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectTesting
 
 /// How calls ended.
 struct OutcomeCounts: Sendable {
@@ -30,4 +31,17 @@ final class CountedTwice: Interceptor {
       if outcome.code == .canceled { counts.failures.add() }
     })
   }
+}
+
+extension ExplorationCase {
+  static let countedTwice = ExplorationCase(
+    "CountedTwice",
+    source: "spring-projects/spring-framework#30070",
+    InterceptorExplorer { _ in
+      let counts = OutcomeCounts()
+      return Subject(observing: counts) { _ in CountedTwice(counts: counts) }
+    }
+    .calls(2)
+    .check("no call counts twice") { run in run.subject.sum <= run.calls.count }
+  )
 }

@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectTesting
 
 /// Lets a stream end well that a proxy has cut off after a while, since the caller asks again for the rest.
 ///
@@ -21,4 +22,14 @@ final class CutStream: Interceptor {
       }
     })
   }
+}
+
+extension ExplorationCase {
+  static let cutStream = ExplorationCase(
+    "CutStream",
+    source: "hyperium/h2#806",
+    InterceptorExplorer(of: { _ in CutStream() })
+      .methods([.serverStream, .bidirectionalStream])
+      .server(.answers(.ok, .unavailable, .messagesThenFailure(.unavailable), .messagesThenFailure(.internalError)))
+  )
 }

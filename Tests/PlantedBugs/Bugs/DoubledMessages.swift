@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectTesting
 
 /// Collects a short stream, and begins again if it breaks.
 ///
@@ -24,4 +25,14 @@ struct DoubledMessages: AsyncStreamInterceptor {
     }
     return StreamResponse(answer)
   }
+}
+
+extension ExplorationCase {
+  static let doubledMessages = ExplorationCase(
+    "DoubledMessages",
+    source: "sourcegraph/sourcegraph-public-snapshot#59145",
+    InterceptorExplorer(of: { _ in DoubledMessages() })
+      .methods([.serverStream])
+      .server(.answers(.ok, .unavailable, .messagesThenFailure(.unavailable)))
+  )
 }

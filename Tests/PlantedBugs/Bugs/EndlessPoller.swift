@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectTesting
 
 /// Takes a lease for each stream, and renews it every ten seconds.
 ///
@@ -44,4 +45,21 @@ final class EndlessPoller: Interceptor {
   func callFunction(_ method: MethodInfo) -> CallFunction {
     CallFunction(endFunction: { _ in self.renewal?.cancel() })
   }
+}
+
+extension ExplorationCase {
+  static let endlessPoller = ExplorationCase(
+    "EndlessPoller",
+    source: "open-telemetry/opentelemetry-go-contrib#839",
+    InterceptorExplorer { world in
+      Subject { _ in
+        EndlessPoller(
+          clock: world.clock,
+          take: { try await world.step("take the lease") },
+          renew: { try await world.step("renew the lease") }
+        )
+      }
+    }
+    .methods([.serverStream, .bidirectionalStream])
+  )
 }

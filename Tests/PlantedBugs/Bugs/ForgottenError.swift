@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectTesting
 
 /// Shows a token.
 ///
@@ -20,4 +21,19 @@ final class ForgottenError: Interceptor {
       }
     })
   }
+}
+
+extension ExplorationCase {
+  static let forgottenError = ExplorationCase(
+    "ForgottenError",
+    source: "cfug/dio#2138",
+    InterceptorExplorer { world in
+      Subject { _ in
+        ForgottenError {
+          try await world.step("token endpoint", canFail: true)
+          return world.token()
+        }
+      }
+    }
+  )
 }

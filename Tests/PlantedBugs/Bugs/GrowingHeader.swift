@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectTesting
 internal import NIOCore
 
 /// Tells the server the number of the attempt, and repeats a call that the server was too busy for.
@@ -23,4 +24,16 @@ final class GrowingHeader: Interceptor {
       }
     )
   }
+}
+
+extension ExplorationCase {
+  static let growingHeader = ExplorationCase(
+    "GrowingHeader",
+    source: "qonversion/qonversion-ios-sdk#762",
+    InterceptorExplorer(of: { _ in GrowingHeader() })
+      .server(.answers(.ok, .unavailable))
+      .check("one number for each attempt") { run in
+        run.attempts.allSatisfy { $0.headers["x-attempt"].count == 1 }
+      }
+  )
 }

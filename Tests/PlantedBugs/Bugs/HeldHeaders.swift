@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectTesting
 internal import NIOCore
 
 /// Puts the size of the first message into the headers of the response.
@@ -26,4 +27,13 @@ final class HeldHeaders: Interceptor {
       }
     })
   }
+}
+
+extension ExplorationCase {
+  static let heldHeaders = ExplorationCase(
+    "HeldHeaders",
+    source: "xmtp/xmtp-node-go#267",
+    InterceptorExplorer(of: { _ in HeldHeaders() })
+      .methods([.serverStream, .bidirectionalStream])
+  )
 }

@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectTesting
 
 /// Sends calls one after the other while a token is new, and fetches another token if the server refuses it.
 ///
@@ -27,6 +28,23 @@ struct HeldLock: AsyncUnaryInterceptor {
   private func refresh(_ token: String) async throws {
     await self.lock.acquire()
     defer { self.lock.release() }
-    if self.store.token == token { try await self.store.refresh(token) }
+    if self.store.token == token { try await self.store.refresh() }
   }
+}
+
+extension ExplorationCase {
+  static let heldLock = ExplorationCase(
+    "HeldLock",
+    source: "cfug/dio#1612",
+    InterceptorExplorer { world in
+      let lock = CallLimit(1)
+      let store = TokenStore {
+        try await world.step("token endpoint")
+        return world.token()
+      }
+      return Subject { _ in HeldLock(lock: lock, store: store) }
+    }
+    .calls(2)
+    .server(.answers(.ok, .unauthenticated))
+  )
 }

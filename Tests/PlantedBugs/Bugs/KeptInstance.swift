@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectTesting
 
 /// Shows a token, and counts calls that had one.
 ///
@@ -34,4 +35,22 @@ final class KeptInstance: Interceptor {
       }
     )
   }
+}
+
+extension ExplorationCase {
+  static let keptInstance = ExplorationCase(
+    "KeptInstance",
+    source: "apollographql/apollo-ios#3057",
+    InterceptorExplorer { world in
+      let calls = Counter()
+      return Subject { _ in
+        let token = { @Sendable in
+          try await world.step("token endpoint", canFail: true)
+          return world.token()
+        }
+        return KeptInstance(token: token, calls: calls)
+      }
+    }
+    .allowing(.failure)
+  )
 }

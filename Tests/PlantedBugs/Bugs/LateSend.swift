@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectTesting
 internal import NIOCore
 
 /// Repeats a call that the server was too busy for, and signs it again.
@@ -36,4 +37,20 @@ final class LateSend: Interceptor {
       }
     )
   }
+}
+
+extension ExplorationCase {
+  static let lateSend = ExplorationCase(
+    "LateSend",
+    source: "Alamofire/Alamofire#2340",
+    InterceptorExplorer { world in
+      Subject { _ in
+        LateSend(clock: world.clock) {
+          try await world.step("signing service")
+          return "signature"
+        }
+      }
+    }
+    .server(.answers(.ok, .unavailable))
+  )
 }

@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectTesting
 
 /// Counts calls that take longer than ten seconds.
 ///
@@ -20,4 +21,18 @@ final class LateTimer: Interceptor {
       }
     })
   }
+}
+
+extension ExplorationCase {
+  static let lateTimer = ExplorationCase(
+    "LateTimer",
+    source: "senchalabs/connect#1043",
+    InterceptorExplorer { world in
+      let slowCalls = Counter()
+      return Subject(observing: slowCalls) { _ in LateTimer(clock: world.clock, slowCalls: slowCalls) }
+    }
+    .check("only slow calls count") { run in
+      run.subject.value <= run.calls.count { ($0.endTime ?? run.duration) - $0.startTime >= .seconds(10) }
+    }
+  )
 }

@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectTesting
 
 /// Sends messages in pairs, so that the server has less to do.
 ///
@@ -33,4 +34,13 @@ private struct Pairs<Base: AsyncSequence & Sendable>: AsyncSequence, Sendable wh
   }
 
   func makeAsyncIterator() -> AsyncIterator { AsyncIterator(base: self.base.makeAsyncIterator()) }
+}
+
+extension ExplorationCase {
+  static let lostBatch = ExplorationCase(
+    "LostBatch",
+    source: "elastic/logstash#5300",
+    InterceptorExplorer(of: { _ in LostBatch() })
+      .methods([.clientStream, .bidirectionalStream])
+  )
 }

@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectTesting
 
 /// Puts the time that the server took into a header of the response.
 ///
@@ -20,4 +21,12 @@ final class LostHeaders: Interceptor {
       )
     })
   }
+}
+
+extension ExplorationCase {
+  static let lostHeaders = ExplorationCase(
+    "LostHeaders",
+    source: "chimurai/http-proxy-middleware#562",
+    InterceptorExplorer { world in Subject { _ in LostHeaders(clock: world.clock) } }
+  )
 }

@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectTesting
 
 /// Lets so many calls run at once.
 ///
@@ -27,4 +28,16 @@ final class LostPermit: Interceptor {
       }
     )
   }
+}
+
+extension ExplorationCase {
+  static let lostPermit = ExplorationCase(
+    "LostPermit",
+    source: "Netflix/concurrency-limits#109",
+    InterceptorExplorer { _ in
+      let limit = CallLimit(1)
+      return Subject { _ in LostPermit(limit: limit) }
+    }
+    .calls(3)
+  )
 }

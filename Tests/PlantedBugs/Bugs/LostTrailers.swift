@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectTesting
 
 /// Hides the server's messages of errors from users.
 ///
@@ -16,4 +17,13 @@ struct LostTrailers: AsyncUnaryInterceptor {
       headers: response.headers
     )
   }
+}
+
+extension ExplorationCase {
+  static let lostTrailers = ExplorationCase(
+    "LostTrailers",
+    source: "prisma-risk/tsoracle#344",
+    InterceptorExplorer(of: { _ in LostTrailers() })
+      .server(.answers(.ok, .unavailable))
+  )
 }

@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectTesting
 
 /// Shows a token, and does without one if the token takes longer than two seconds.
 ///
@@ -32,4 +33,19 @@ final class ProceedTwice: Interceptor {
   func callFunction(_ method: MethodInfo) -> CallFunction {
     CallFunction(endFunction: { _ in self.timer?.cancel() })
   }
+}
+
+extension ExplorationCase {
+  static let proceedTwice = ExplorationCase(
+    "ProceedTwice",
+    source: "cfug/dio#2613",
+    InterceptorExplorer { world in
+      Subject { _ in
+        ProceedTwice(clock: world.clock) {
+          try await world.step("token endpoint")
+          return world.token()
+        }
+      }
+    }
+  )
 }

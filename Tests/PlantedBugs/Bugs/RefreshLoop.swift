@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectTesting
 
 /// Shows a token, and fetches new ones until the server accepts one.
 ///
@@ -17,7 +18,22 @@ struct RefreshLoop: AsyncUnaryInterceptor {
       request.headers["authorization"] = ["Bearer \(token)"]
       let response = try await next(request)
       guard response.code == .unauthenticated else { return response }
-      try await self.store.refresh(token)
+      try await self.store.refresh()
     }
   }
+}
+
+extension ExplorationCase {
+  static let refreshLoop = ExplorationCase(
+    "RefreshLoop",
+    source: "Alamofire/Alamofire#2690",
+    InterceptorExplorer { world in
+      let store = TokenStore {
+        try await world.step("token endpoint")
+        return world.token()
+      }
+      return Subject { _ in RefreshLoop(store: store) }
+    }
+    .server(.answers(.ok, .unauthenticated))
+  )
 }

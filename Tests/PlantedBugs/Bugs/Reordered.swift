@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectTesting
 
 /// Seals each message of a stream before it is sent.
 ///
@@ -31,4 +32,13 @@ struct Reordered: AsyncStreamInterceptor {
     continuation.onTermination = { _ in work.cancel() }
     return try await next(StreamRequest(head: request.head, messages: PulledSequence(sealed)))
   }
+}
+
+extension ExplorationCase {
+  static let reordered = ExplorationCase(
+    "Reordered",
+    source: "connectrpc/connect-swift#342",
+    InterceptorExplorer { world in Subject { _ in Reordered { try await world.step("seal") } } }
+      .methods([.clientStream, .bidirectionalStream])
+  )
 }

@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectTesting
 
 /// Repeats a call that failed.
 ///
@@ -15,4 +16,17 @@ final class RepeatedPayment: Interceptor {
       }
     )
   }
+}
+
+extension ExplorationCase {
+  static let repeatedPayment = ExplorationCase(
+    "RepeatedPayment",
+    source: "softonic/axios-retry#17",
+    InterceptorExplorer(of: { _ in RepeatedPayment() })
+      .server(.answers(.ok, .unavailable, .reset))
+      .check("pays once") { run in
+        // The server may have done what it did not answer.
+        run.calls.allSatisfy { call in call.attempts.dropLast().allSatisfy { $0.answer != .reset } }
+      }
+  )
 }

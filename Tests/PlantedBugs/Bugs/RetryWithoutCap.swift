@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectTesting
 
 /// Repeats a call each second while the server is unavailable.
 ///
@@ -18,4 +19,13 @@ struct RetryWithoutCap: AsyncUnaryInterceptor {
     }
     return response
   }
+}
+
+extension ExplorationCase {
+  static let retryWithoutCap = ExplorationCase(
+    "RetryWithoutCap",
+    source: "line/armeria#546",
+    InterceptorExplorer { world in Subject { _ in RetryWithoutCap(clock: world.clock) } }
+      .server(.answers(.ok, .unavailable))
+  )
 }

@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectTesting
 
 /// Asks a mirror, too, if the server takes longer than a second, and takes the first response.
 ///
@@ -18,4 +19,14 @@ struct RunningLoser: AsyncUnaryInterceptor {
     }
     return try await next(request)
   }
+}
+
+extension ExplorationCase {
+  static let runningLoser = ExplorationCase(
+    "RunningLoser",
+    source: "joshrotenberg/tower-resilience#393",
+    InterceptorExplorer { world in
+      Subject { _ in RunningLoser(clock: world.clock) { try await world.step("mirror") } }
+    }
+  )
 }

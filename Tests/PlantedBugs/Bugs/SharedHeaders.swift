@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectTesting
 internal import Synchronization
 
 /// Headers that each request gets unless it has its own.
@@ -27,4 +28,16 @@ final class SharedHeaders: Interceptor {
       request.headers = defaults.complete(request.headers)
     })
   }
+}
+
+extension ExplorationCase {
+  static let sharedHeaders = ExplorationCase(
+    "SharedHeaders",
+    source: "auth0/ruby-auth0#344",
+    InterceptorExplorer { _ in
+      let defaults = DefaultHeaders()
+      return Subject { _ in SharedHeaders(defaults: defaults) }
+    }
+    .calls(2)
+  )
 }

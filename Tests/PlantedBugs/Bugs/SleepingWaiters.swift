@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectTesting
 internal import Synchronization
 
 /// A token that is fetched once for all calls that need it at the same time.
@@ -69,4 +70,20 @@ final class SleepingWaiters: Interceptor {
       }
     })
   }
+}
+
+extension ExplorationCase {
+  static let sleepingWaiters = ExplorationCase(
+    "SleepingWaiters",
+    source: "arthurfiorette/axios-cache-interceptor#1195",
+    InterceptorExplorer { world in
+      let token = SharedToken {
+        try await world.step("token endpoint", canFail: true)
+        return world.token()
+      }
+      return Subject { _ in SleepingWaiters(token: token) }
+    }
+    .calls(2)
+    .allowing(.failure)
+  )
 }

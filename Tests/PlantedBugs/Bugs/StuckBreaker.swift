@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectTesting
 internal import Synchronization
 
 /// Whether calls may go to the server.
@@ -16,7 +17,8 @@ final class SimpleCircuit: Sendable {
     self.stopwatch = Stopwatch(clock)
   }
 
-  var state: State { self.current.withLock { $0 } }
+  /// Whether a probe is under way.
+  var isHalfOpen: Bool { self.current.withLock { $0 == .halfOpen } }
 
   /// Whether a call may go. After a pause one call may, which is the probe.
   func admit() -> Bool {
@@ -68,4 +70,19 @@ final class StuckBreaker: Interceptor {
       }
     )
   }
+}
+
+extension ExplorationCase {
+  static let stuckBreaker = ExplorationCase(
+    "StuckBreaker",
+    source: "getnora-io/nora#607",
+    InterceptorExplorer { world in
+      let circuit = SimpleCircuit(clock: world.clock)
+      return Subject(observing: circuit) { _ in StuckBreaker(circuit: circuit) }
+    }
+    .calls(4)
+    .server(.answers(.ok, .unavailable, .permissionDenied))
+    .allowing(.failure)
+    .check("no probe is left") { run in !run.subject.isHalfOpen }
+  )
 }

@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectTesting
 internal import NIOCore
 
 /// Counts errors.
@@ -19,4 +20,15 @@ final class SwallowedError: Interceptor {
       return .proceed
     })
   }
+}
+
+extension ExplorationCase {
+  static let swallowedError = ExplorationCase(
+    "SwallowedError",
+    source: "axios/axios#2241",
+    InterceptorExplorer { _ in
+      let errors = Counter()
+      return Subject { _ in SwallowedError(errors: errors) }
+    }
+  )
 }

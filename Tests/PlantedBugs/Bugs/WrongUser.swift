@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectTesting
 internal import NIOCore
 internal import Synchronization
 
@@ -36,4 +37,23 @@ struct WrongUser: AsyncUnaryByteInterceptor {
     request.headers["authorization"] = ["Bearer \(token)"]
     return try await next(request)
   }
+}
+
+extension ExplorationCase {
+  static let wrongUser = ExplorationCase(
+    "WrongUser",
+    source: "AzureAD/azure-activedirectory-library-for-dotnet#499",
+    InterceptorExplorer { world in
+      let tokens = UserTokenCache { user in
+        try await world.step("token endpoint")
+        return "token-of-\(user)"
+      }
+      return Subject { _ in WrongUser(tokens: tokens, userHeader: "x-user") }
+    }
+    .calls(2)
+    .requests { call in ("hello", ["x-user": ["user-\(call)"]]) }
+    .check("the token of the user") { run in
+      run.attempts.allSatisfy { $0.headers["authorization"] == $0.headers["x-user"].map { "Bearer token-of-\($0)" } }
+    }
+  )
 }

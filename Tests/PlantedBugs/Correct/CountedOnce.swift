@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectTesting
 
 /// Counts how calls end.
 final class CountedOnce: Interceptor {
@@ -13,4 +14,19 @@ final class CountedOnce: Interceptor {
       if outcome.error == nil { counts.successes.add() } else { counts.failures.add() }
     })
   }
+}
+
+extension ExplorationCase {
+  static let countedOnce = ExplorationCase(
+    "CountedOnce",
+    InterceptorExplorer { _ in
+      let counts = OutcomeCounts()
+      return Subject(observing: counts) { _ in CountedOnce(counts: counts) }
+    }
+    .calls(3)
+    .methods([.unary, .serverStream, .clientStream, .bidirectionalStream])
+    .check("each call counts once") { run in
+      run.subject.sum >= run.calls.count { $0.endTime != nil } && run.subject.sum <= run.calls.count
+    }
+  )
 }

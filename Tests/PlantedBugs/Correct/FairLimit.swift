@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectTesting
 
 /// Lets so many calls run at once, and gives each permit back.
 final class FairLimit: Interceptor {
@@ -27,4 +28,16 @@ final class FairLimit: Interceptor {
       if self.hasPermit { self.limit.release() }
     })
   }
+}
+
+extension ExplorationCase {
+  static let fairLimit = ExplorationCase(
+    "FairLimit",
+    InterceptorExplorer { _ in
+      let limit = CallLimit(1)
+      return Subject(observing: limit) { _ in FairLimit(limit: limit) }
+    }
+    .calls(3)
+    .check("the permit is back") { run in run.calls.contains { $0.endTime == nil } || run.subject.free == 1 }
+  )
 }

@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectTesting
 
 /// Spares a server that is unavailable. A probe without a verdict leaves the circuit open.
 final class HealingBreaker: Interceptor {
@@ -20,9 +21,26 @@ final class HealingBreaker: Interceptor {
         switch outcome.code {
         case .ok: self.circuit.close()
         case .unavailable, .deadlineExceeded: self.circuit.open()
-        default: if self.circuit.state == .halfOpen { self.circuit.open() }
+        default: if self.circuit.isHalfOpen { self.circuit.open() }
         }
       }
     )
   }
+}
+
+extension ExplorationCase {
+  static let healingBreaker = ExplorationCase(
+    "HealingBreaker",
+    InterceptorExplorer { world in
+      let circuit = SimpleCircuit(clock: world.clock)
+      return Subject(observing: circuit) { _ in HealingBreaker(circuit: circuit) }
+    }
+    .calls(4)
+    .methods([.unary, .serverStream])
+    .server(.answers(.ok, .unavailable, .permissionDenied))
+    .allowing(.failure)
+    .check("no probe is left") { run in
+      run.calls.contains { $0.endTime == nil } || !run.subject.isHalfOpen
+    }
+  )
 }

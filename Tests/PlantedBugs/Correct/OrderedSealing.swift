@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectTesting
 
 /// Seals each message of a stream before it is sent, one after the other.
 struct OrderedSealing: AsyncStreamInterceptor {
@@ -15,4 +16,13 @@ struct OrderedSealing: AsyncStreamInterceptor {
     }
     return try await next(sealed)
   }
+}
+
+extension ExplorationCase {
+  static let orderedSealing = ExplorationCase(
+    "OrderedSealing",
+    InterceptorExplorer { world in Subject { _ in OrderedSealing { try await world.step("seal", canFail: true) } } }
+      .methods([.clientStream, .bidirectionalStream])
+      .allowing(.failure)
+  )
 }

@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectTesting
 
 /// Repeats a call that the server was too busy for, twice at most, if there is time for it.
 struct PatientRetry: AsyncUnaryInterceptor {
@@ -20,4 +21,14 @@ struct PatientRetry: AsyncUnaryInterceptor {
     }
     return response
   }
+}
+
+extension ExplorationCase {
+  static let patientRetry = ExplorationCase(
+    "PatientRetry",
+    InterceptorExplorer { world in Subject { _ in PatientRetry(clock: world.clock) } }
+      .calls(2)
+      .server(.answers(.ok, .unavailable, .permissionDenied))
+      .check("three attempts at most") { run in run.calls.allSatisfy { $0.attempts.count <= 3 } }
+  )
 }

@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectTesting
 
 /// Hides the server's messages of errors from users, and nothing else.
 struct RedactedErrors: AsyncUnaryInterceptor, AsyncStreamInterceptor {
@@ -29,4 +30,14 @@ struct RedactedErrors: AsyncUnaryInterceptor, AsyncStreamInterceptor {
       httpStatus: error.httpStatus
     )
   }
+}
+
+extension ExplorationCase {
+  static let redactedErrors = ExplorationCase(
+    "RedactedErrors",
+    InterceptorExplorer(of: { _ in RedactedErrors() })
+      .calls(2)
+      .methods([.unary, .serverStream, .clientStream, .bidirectionalStream])
+      .server(.answers(.ok, .unavailable, .messagesThenFailure(.internalError), .headersThenNothing, .reset))
+  )
 }

@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectTesting
 internal import Synchronization
 
 /// Fetches one token in the place of each that the server has refused, for all calls that need it.
@@ -15,7 +16,7 @@ final class SingleRefresh: Sendable {
     let task = self.running.withLock { running -> Task<Void, any Error>? in
       guard self.store.token == refused else { return nil }
       if let running, running.refused == refused { return running.task }
-      let task = Task { try await self.store.refresh(refused) }
+      let task = Task { try await self.store.refresh() }
       running = (refused, task)
       return task
     }
@@ -49,4 +50,23 @@ struct RefreshingTokens: AsyncUnaryInterceptor {
     request.headers["authorization"] = ["Bearer \(token)"]
     return try await next(request)
   }
+}
+
+extension ExplorationCase {
+  static let refreshingTokens = ExplorationCase(
+    "RefreshingTokens",
+    InterceptorExplorer { world in
+      let store = TokenStore {
+        try await world.step("token endpoint", canFail: true)
+        return world.token()
+      }
+      let refresh = SingleRefresh(store: store)
+      return Subject(observing: store) { _ in RefreshingTokens(store: store, refresh: refresh) }
+    }
+    .calls(3)
+    .server(.answers(.ok, .unauthenticated))
+    // A refresh goes on for the others when the call that began it is cancelled.
+    .allowing(.backgroundWork)
+    .check("one refresh at a time") { run in run.subject.mostRunning <= 1 }
+  )
 }

@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectTesting
 
 /// Asks a mirror, too, if the server takes longer than a second. It stops when the server has answered.
 struct StoppedLoser: AsyncUnaryInterceptor {
@@ -23,4 +24,14 @@ struct StoppedLoser: AsyncUnaryInterceptor {
       // The server has answered, or the mirror has not: the caller waits for the server alone.
     }
   }
+}
+
+extension ExplorationCase {
+  static let stoppedLoser = ExplorationCase(
+    "StoppedLoser",
+    InterceptorExplorer { world in
+      Subject { _ in StoppedLoser(clock: world.clock) { try await world.step("mirror", canFail: true) } }
+    }
+    .server(.answers(.ok, .unavailable, .nothing))
+  )
 }

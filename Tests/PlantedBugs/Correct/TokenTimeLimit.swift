@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectTesting
 
 /// Shows a token, and does without one if the token takes longer than two seconds.
 final class TokenTimeLimit: Interceptor {
@@ -40,4 +41,20 @@ final class TokenTimeLimit: Interceptor {
       self.fetch?.cancel()
     })
   }
+}
+
+extension ExplorationCase {
+  static let tokenTimeLimit = ExplorationCase(
+    "TokenTimeLimit",
+    InterceptorExplorer { world in
+      Subject { _ in
+        TokenTimeLimit(clock: world.clock) {
+          try await world.step("token endpoint", canFail: true)
+          return world.token()
+        }
+      }
+    }
+    .calls(2)
+    .server(.answers(.ok, .unavailable, .headersThenNothing, .reset))
+  )
 }

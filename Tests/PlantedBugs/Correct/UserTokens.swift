@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectTesting
 internal import NIOCore
 internal import Synchronization
 
@@ -40,4 +41,25 @@ struct UserTokens: AsyncUnaryByteInterceptor {
     self.cache[key] = token
     return token
   }
+}
+
+extension ExplorationCase {
+  static let userTokens = ExplorationCase(
+    "UserTokens",
+    InterceptorExplorer { world in
+      let cache = UserTokens.Cache()
+      return Subject { _ in
+        UserTokens(cache: cache, userHeader: "x-user") { user in
+          try await world.step("token endpoint", canFail: true)
+          return "token-of-\(user)"
+        }
+      }
+    }
+    .calls(3)
+    .requests { call in ("hello", ["x-user": ["user-\(call % 2)"]]) }
+    .allowing(.failure)
+    .check("the token of the user") { run in
+      run.attempts.allSatisfy { $0.headers["authorization"] == $0.headers["x-user"].map { "Bearer token-of-\($0)" } }
+    }
+  )
 }

@@ -4,7 +4,8 @@ internal import Synchronization
 final class TokenStore: Sendable {
   private struct State {
     var token = "token-0"
-    var replaced: [String] = []
+    var running = 0
+    var mostRunning = 0
   }
 
   private let state = Mutex(State())
@@ -17,14 +18,16 @@ final class TokenStore: Sendable {
 
   var token: String { self.state.withLock { $0.token } }
 
-  /// The tokens for which a new one was fetched, in order. None of them should be here twice.
-  var replaced: [String] { self.state.withLock { $0.replaced } }
+  /// How many fetches ran at once, at most.
+  var mostRunning: Int { self.state.withLock { $0.mostRunning } }
 
-  var hasFetchedTwice: Bool { Set(self.replaced).count < self.replaced.count }
-
-  /// Fetches a token in the place of `refused`.
-  func refresh(_ refused: String) async throws {
-    self.state.withLock { $0.replaced.append(refused) }
+  /// Fetches a token.
+  func refresh() async throws {
+    self.state.withLock { state in
+      state.running += 1
+      state.mostRunning = max(state.mostRunning, state.running)
+    }
+    defer { self.state.withLock { $0.running -= 1 } }
     let token = try await self.fetch()
     self.state.withLock { $0.token = token }
   }
