@@ -562,6 +562,7 @@ let package = Package(
         "ConnectChannels",
         "ConnectTesting",
         "LoopbackServer",
+        "PlantedBugs",
         "TestSupport",
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
         .product(name: "NIOCore", package: "swift-nio"),
@@ -610,7 +611,7 @@ let package = Package(
     ),
     .executableTarget(
       name: "Explore",
-      dependencies: ["Exploration", "ConnectSimulation"],
+      dependencies: ["ConnectSimulation", "ConnectTesting", "Exploration", "PlantedBugs"],
       path: "Tests/Explore",
       swiftSettings: swiftSettings
     ),

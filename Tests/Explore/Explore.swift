@@ -20,6 +20,10 @@ enum Explore {
       await self.exploreMeshes(numbers)
       return
     }
+    if arguments.first == "planted" {
+      await self.explorePlantedBugs(numbers, named: Set(arguments.dropFirst().filter { UInt64($0) == nil }))
+      return
+    }
     let count = numbers.first ?? 1_000
     let first = numbers.count > 1 ? numbers[1] : 1
     guard count > 0 else { return }
@@ -75,7 +79,7 @@ enum Explore {
   }
 
   /// What was found so far stays if somebody stops the program.
-  private static func say(_ line: String) {
+  static func say(_ line: String) {
     print(line)
     fflush(nil)
   }

@@ -30,6 +30,8 @@ extension ExplorationCase {
     source: "hyperium/h2#806",
     InterceptorExplorer(of: { _ in CutStream() })
       .methods([.serverStream, .bidirectionalStream])
-      .server(.answers(.ok, .unavailable, .messagesThenFailure(.unavailable), .messagesThenFailure(.internalError)))
+      .server(
+        .answers(.ok, .unavailable, .messagesThenFailure(.unavailable), .messagesThenFailure(.internalError))
+      )
   )
 }

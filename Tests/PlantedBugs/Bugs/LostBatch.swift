@@ -27,7 +27,9 @@ private struct Pairs<Base: AsyncSequence & Sendable>: AsyncSequence, Sendable wh
         self.pending = nil
         return second
       }
-      guard let first = try await self.base.next(), let second = try await self.base.next() else { return nil }
+      guard let first = try await self.base.next(), let second = try await self.base.next() else {
+        return nil
+      }
       self.pending = second
       return first
     }

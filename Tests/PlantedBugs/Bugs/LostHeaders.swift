@@ -17,7 +17,12 @@ final class LostHeaders: Interceptor {
       var headers: Headers = ["x-duration": ["\(self.stopwatch.elapsed)"]]
       headers["content-type"] = response.headers["content-type"]
       proceed(
-        HTTPResponse(headers: headers, message: response.message, trailers: response.trailers, httpStatus: 200)
+        HTTPResponse(
+          headers: headers,
+          message: response.message,
+          trailers: response.trailers,
+          httpStatus: 200
+        )
       )
     })
   }

@@ -9,7 +9,9 @@ final class DefaultHeaders: Sendable {
   /// The bug: what one request adds stays for the next.
   func complete(_ headers: Headers) -> Headers {
     self.state.withLock { defaults in
-      for field in headers where !defaults.contains(field.name) { defaults.add(name: field.name, value: field.value) }
+      for field in headers where !defaults.contains(field.name) {
+        defaults.add(name: field.name, value: field.value)
+      }
       return defaults
     }
   }

@@ -53,7 +53,9 @@ extension ExplorationCase {
     .calls(2)
     .requests { call in ("hello", ["x-user": ["user-\(call)"]]) }
     .check("the token of the user") { run in
-      run.attempts.allSatisfy { $0.headers["authorization"] == $0.headers["x-user"].map { "Bearer token-of-\($0)" } }
+      run.attempts.allSatisfy {
+        $0.headers["authorization"] == $0.headers["x-user"].map { "Bearer token-of-\($0)" }
+      }
     }
   )
 }

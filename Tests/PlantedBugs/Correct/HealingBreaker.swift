@@ -13,7 +13,9 @@ final class HealingBreaker: Interceptor {
   func callFunction(_ method: MethodInfo) -> CallFunction {
     CallFunction(
       requestFunction: { _ in
-        guard self.circuit.admit() else { throw ConnectError(code: .unavailable, message: "the circuit is open") }
+        guard self.circuit.admit() else {
+          throw ConnectError(code: .unavailable, message: "the circuit is open")
+        }
         self.isAdmitted = true
       },
       endFunction: { outcome in

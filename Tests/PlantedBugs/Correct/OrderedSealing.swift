@@ -21,8 +21,10 @@ struct OrderedSealing: AsyncStreamInterceptor {
 extension ExplorationCase {
   static let orderedSealing = ExplorationCase(
     "OrderedSealing",
-    InterceptorExplorer { world in Subject { _ in OrderedSealing { try await world.step("seal", canFail: true) } } }
-      .methods([.clientStream, .bidirectionalStream])
-      .allowing(.failure)
+    InterceptorExplorer { world in
+      Subject { _ in OrderedSealing { try await world.step("seal", canFail: true) } }
+    }
+    .methods([.clientStream, .bidirectionalStream])
+    .allowing(.failure)
   )
 }

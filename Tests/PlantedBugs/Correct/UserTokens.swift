@@ -59,7 +59,9 @@ extension ExplorationCase {
     .requests { call in ("hello", ["x-user": ["user-\(call % 2)"]]) }
     .allowing(.failure)
     .check("the token of the user") { run in
-      run.attempts.allSatisfy { $0.headers["authorization"] == $0.headers["x-user"].map { "Bearer token-of-\($0)" } }
+      run.attempts.allSatisfy {
+        $0.headers["authorization"] == $0.headers["x-user"].map { "Bearer token-of-\($0)" }
+      }
     }
   )
 }

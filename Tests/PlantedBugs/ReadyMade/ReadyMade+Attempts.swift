@@ -40,7 +40,9 @@ extension ExplorationCase {
         storage: MemoryCacheStorage(),
         clock: world.clock
       )
-      return Subject(interceptors: [{ _ in CacheReadInterceptor(cache) }, { _ in CacheWriteInterceptor(cache) }])
+      return Subject(interceptors: [
+        { _ in CacheReadInterceptor(cache) }, { _ in CacheWriteInterceptor(cache) },
+      ])
     }
     .calls(3)
     .idempotency(.noSideEffects)
@@ -103,7 +105,8 @@ extension ExplorationCase {
       }
       let retrier = Retrier { attempt in
         try? await world.step("retrier")
-        return attempt.error.code == .unavailable && attempt.number < 3 ? .retryWithDelay(.seconds(1)) : .doNotRetry
+        return attempt.error.code == .unavailable && attempt.number < 3
+          ? .retryWithDelay(.seconds(1)) : .doNotRetry
       }
       return Subject { _ in RequestInterceptor(adapters: [adapter], retriers: [retrier]) }
     }

@@ -14,7 +14,13 @@ extension [StreamType] {
 extension ExplorerServer {
   /// All that may happen to an attempt.
   static let everyAnswer = ExplorerServer.answers(
-    .ok, .unavailable, .unauthenticated, .headersThenNothing, .messagesThenFailure(.internalError), .reset, .nothing
+    .ok,
+    .unavailable,
+    .unauthenticated,
+    .headersThenNothing,
+    .messagesThenFailure(.internalError),
+    .reset,
+    .nothing
   )
 }
 

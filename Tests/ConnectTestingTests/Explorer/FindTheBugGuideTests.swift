@@ -1,0 +1,139 @@
+import Connect
+import ConnectTesting
+import Foundation
+import XCTest
+
+// The code of the guide "Find the bug in this interceptor".
+
+/// The token that all calls show.
+private actor SessionTokens {
+  private(set) var token = "expired"
+  private let fetch: @Sendable () async throws -> String
+
+  init(fetch: @escaping @Sendable () async throws -> String) {
+    self.fetch = fetch
+  }
+
+  /// Returns the token to show in the place of one that the server has refused.
+  func token(after refused: String) async throws -> String {
+    // Another call was faster: its token is new.
+    guard refused == self.token else { return self.token }
+    self.token = try await self.fetch()
+    return self.token
+  }
+}
+
+private struct SessionInterceptor: AsyncUnaryInterceptor {
+  let tokens: any Tokens
+
+  func interceptUnary<Input: Sendable, Output: Sendable>(
+    _ request: HTTPRequest<Input>,
+    method: MethodSpec<Input, Output>,
+    next: UnaryNext<Input, Output>
+  ) async throws -> ResponseMessage<Output> {
+    var request = request
+    let token = await self.tokens.token
+    request.headers["authorization"] = ["Bearer \(token)"]
+    let response = try await next(request)
+    guard response.code == .unauthenticated else { return response }
+    let newToken = try await self.tokens.token(after: token)
+    request.headers["authorization"] = ["Bearer \(newToken)"]
+    return try await next(request)
+  }
+}
+
+/// The token that all calls show.
+private actor SharedSessionTokens {
+  private(set) var token = "expired"
+  private var running: Task<String, any Error>?
+  private let fetch: @Sendable () async throws -> String
+
+  init(fetch: @escaping @Sendable () async throws -> String) {
+    self.fetch = fetch
+  }
+
+  /// Returns the token to show in the place of one that the server has refused.
+  func token(after refused: String) async throws -> String {
+    // Another call was faster: its token is new.
+    guard refused == self.token else { return self.token }
+    if let running = self.running { return try await running.value }
+    let task = Task { try await self.fetch() }
+    self.running = task
+    defer { self.running = nil }
+    self.token = try await task.value
+    return self.token
+  }
+}
+
+/// The guide has one interceptor for the tokens with the bug, and says what changes in them.
+private protocol Tokens: Actor {
+  var token: String { get }
+  func token(after refused: String) async throws -> String
+}
+
+extension SessionTokens: Tokens {}
+extension SharedSessionTokens: Tokens {}
+
+/// What the guide says is what happens.
+final class FindTheBugGuideTests: XCTestCase {
+  private func explorer(
+    _ makeTokens: @escaping @Sendable (_ fetch: @escaping @Sendable () async throws -> String) -> any Tokens
+  ) -> InterceptorExplorer<Void> {
+    InterceptorExplorer { world in
+      let tokens = makeTokens {
+        try await world.step("token endpoint")
+        return world.token()
+      }
+      return Subject { _ in SessionInterceptor(tokens: tokens) }
+    }
+    .calls(2)
+    .server(
+      .answering { attempt in
+        attempt.headers["authorization"] == ["Bearer expired"] ? [.unauthenticated] : [.ok, .unavailable]
+      }
+    )
+    .check("one refresh") { run in run.steps.count <= 1 }
+    .quiet()
+  }
+
+  /// The blocks of text of the guide, and its code.
+  private func guide() throws -> (texts: [String], code: String) {
+    let guide = try String(
+      contentsOf: URL(filePath: #filePath).deletingLastPathComponent().appending(
+        path: "../../../Sources/ConnectTesting/ConnectTesting.docc/FindTheBug.md"
+      ),
+      encoding: .utf8
+    )
+    let fences = guide.components(separatedBy: "\n```")
+    let texts = fences.filter { $0.hasPrefix("text\n") }.map { String($0.dropFirst("text\n".count)) }
+    return (texts, fences.filter { $0.hasPrefix("swift\n") }.joined(separator: "\n"))
+  }
+
+  func testTheExplorerFindsTheBugAsTheGuideSays() async throws {
+    do {
+      try await self.explorer { SessionTokens(fetch: $0) }.explore()
+      XCTFail("no rule is broken")
+    } catch let failure as ExplorationFailure {
+      XCTAssertEqual(try self.guide().texts.first, failure.description)
+    }
+  }
+
+  func testTheFixIsGreenAsTheGuideSays() async throws {
+    let report = try await self.explorer { SharedSessionTokens(fetch: $0) }.allowing(.backgroundWork)
+      .explore()
+    XCTAssertEqual(try self.guide().texts.last, report.description)
+  }
+
+  /// The code here is that of the guide, but for what is private or makes one interceptor of two.
+  func testTheGuideHasThisCode() throws {
+    let source = try String(contentsOf: URL(filePath: #filePath), encoding: .utf8)
+    let code = try self.guide().code
+    let lines = source.components(separatedBy: "\n/// The guide has one interceptor")[0].split(
+      separator: "\n"
+    )
+    for line in lines.drop(while: { !$0.hasPrefix("/// The token") }) where !line.contains("any Tokens") {
+      let line = line.hasPrefix("private ") ? line.dropFirst("private ".count) : line
+      XCTAssertTrue(code.contains(line), "\(line)")
+    }
+  }
+}
