@@ -173,4 +173,4 @@ extension ExplorationCase {
 }
 
 /// Where the explorer's calls go.
-private let explorerHost = "explorer"
+private let explorerHost = "explorer.test"
