@@ -34,7 +34,8 @@ final class ExplorationTests: XCTestCase {
     }
   }
 
-  /// Clients that control planes configure. In the last ones calls waited for ever in a cluster that routes had left, or failed
+  /// Clients that control planes configure. In some of them calls wait for a dead server of a cluster that routes leave, and hear of
+  /// another server there, or of the end of the cluster. In the last ones calls waited for ever in a cluster that routes had left, or failed
   /// while the control plane could not be reached.
   func testMeshes() async {
     for seed in Array(1...30) + [156, 91, 32] as [UInt64] {

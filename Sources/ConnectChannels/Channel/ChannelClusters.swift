@@ -64,26 +64,38 @@ final class ChannelClusters {
     for name in routing.reachableClusters.sorted() {
       guard let cluster = routing.clusters[name] else { continue }
       handles[name] = self.environment.shared.clusters.handle(name, of: self.environment.origin)
-      let member = self.table[name] ?? self.makeMember(name)
-      let settings = ClusterMember.Settings(
-        cluster: cluster,
-        config: rules.config,
-        policy: cluster.balancing ?? rules.policy
-      )
-      guard member.differs(from: settings) else { continue }
-      self.noteUse(of: member)
-      member.follow(settings)
+      self.follow(cluster, name, rules)
     }
+    // Those that calls alone hold, if the resolver still knows them.
+    for member in self.table.present where handles[member.name] == nil {
+      if let cluster = routing.clusters[member.name] { self.follow(cluster, member.name, rules) }
+    }
+    self.keepClusters()
     return handles
   }
 
-  /// The calls that wait in clusters which have no endpoints, and which routes do not lead to any more. Such clusters never get
-  /// endpoints.
+  private func follow(_ cluster: Cluster, _ name: String, _ rules: ChannelRules) {
+    let member = self.table[name] ?? self.makeMember(name)
+    let settings = ClusterMember.Settings(
+      cluster: cluster,
+      config: rules.config,
+      policy: cluster.balancing ?? rules.policy
+    )
+    guard member.differs(from: settings) else { return }
+    self.noteUse(of: member)
+    member.follow(settings)
+  }
+
+  /// The resolver goes on to report the clusters that something holds.
+  private func keepClusters() {
+    self.channel?.resolution.keepClusters(Set(self.table.present.map(\.name)))
+  }
+
+  /// The calls that wait until a server can be reached, in clusters which have no endpoints, and which routes do not lead to any
+  /// more. Other clusters serve them.
   func takeStranded() -> [WaitingStream] {
     guard let basis = self.basis else { return [] }
-    let strandable = self.table.present.filter { member in
-      !member.channel.waiting.isEmpty && member.channel.endpoints.subchannels.list.isEmpty
-    }
+    let strandable = self.table.present.filter(\.isStrandable)
     if strandable.isEmpty { return [] }
     let routed = basis.routing.reachableClusters
     var stranded: [WaitingStream] = []
@@ -124,6 +136,7 @@ final class ChannelClusters {
     guard let member = self.table[name], !self.environment.shared.clusters.isHeld(name) else { return }
     self.noteUse(of: member)
     self.table.end(member)
+    self.keepClusters()
     self.shutDown(member, within: nil)
     self.didChange()
   }

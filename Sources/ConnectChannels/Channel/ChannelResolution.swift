@@ -14,6 +14,8 @@ final class ChannelResolution {
   /// The resolver's last good answer.
   private var lastGood: ResolverUpdate?
   private var lastRequest: Duration?
+  /// What the watch was told to keep.
+  private var keptClusters: Set<String> = []
   private(set) var updateCount = 0
   /// Why nothing is known of the name's endpoints.
   private(set) var error: ConnectError?
@@ -36,6 +38,7 @@ final class ChannelResolution {
     self.error = nil
     self.startTime = self.environment.executor.now
     self.number += 1
+    self.keptClusters = []
     let (number, executor) = (self.number, self.environment.executor)
     let here = Confined(Weak(self), to: executor)
     let report: @Sendable (Result<ResolverUpdate, ConnectError>) -> Void = { answer in
@@ -66,6 +69,13 @@ final class ChannelResolution {
     if let last = self.lastRequest, now - last < .seconds(1) { return }
     self.lastRequest = now
     self.watch?.resolveAgain()
+  }
+
+  /// These clusters are in use, of all that answers have brought.
+  func keepClusters(_ names: Set<String>) {
+    guard let watch, names != self.keptClusters else { return }
+    self.keptClusters = names
+    watch.keepClusters(names)
   }
 
   private func answered(_ answer: Result<ResolverUpdate, ConnectError>, by number: Int) {

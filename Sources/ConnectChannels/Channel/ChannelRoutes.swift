@@ -77,7 +77,11 @@ struct ChannelRoutes {
     self.channel.exitIdle()
     var request = request
     switch self.cluster(for: &request) {
-    case .success(let channel): return channel?.startStream(request, handler: handler)
+    case .success(nil): return nil
+    case .success(let channel?):
+      let stream = channel.startStream(request, handler: handler)
+      if channel.endpoints.subchannels.list.isEmpty { self.takeStrandedLater() }
+      return stream
     case .failure(let error): return RefusedStream(error, handler, on: self.channel.executor)
     }
   }
@@ -94,14 +98,9 @@ struct ChannelRoutes {
     if let error = channel.put(stream, choice) { stream.fail(error) }
   }
 
-  /// Calls that came before the routes go on. Calls also choose again if they wait in a cluster
-  /// without endpoints, and routes do not lead there any more.
+  /// Calls that came before the routes go on.
   func takeWaiting() {
     guard let clusters = self.channel.clusters, clusters.areRouted else { return }
-    for stream in clusters.takeStranded() {
-      stream.request.destination = nil
-      self.channel.waiting.append(stream)
-    }
     self.channel.waiting.forEach { stream in
       var request = stream.request
       switch self.cluster(for: &request) {
@@ -111,5 +110,20 @@ struct ChannelRoutes {
       }
     }
     self.channel.waitingDidChange()
+    self.takeStrandedLater()
+  }
+
+  /// Calls choose again if they wait in a cluster without endpoints, and routes do not lead there any more. Before that, the cluster
+  /// hears of its last update, and fails calls that do not wait until a server can be reached.
+  private func takeStrandedLater() {
+    self.channel.executor.execute(with: self.channel) { channel in
+      let stranded = channel.clusters?.takeStranded() ?? []
+      if stranded.isEmpty { return }
+      for stream in stranded {
+        stream.request.destination = nil
+        channel.waiting.append(stream)
+      }
+      ChannelRoutes(channel).takeWaiting()
+    }
   }
 }

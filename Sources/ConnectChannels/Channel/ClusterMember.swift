@@ -22,6 +22,11 @@ final class ClusterMember {
 
   var haveCalls: Bool { !self.channel.waiting.isEmpty || self.channel.endpoints.subchannels.haveCalls }
 
+  /// Whether calls wait for endpoints, of which there are none.
+  var isStrandable: Bool {
+    !self.channel.waiting.isEmpty && self.channel.endpoints.subchannels.list.isEmpty
+  }
+
   /// When a call of the present endpoints has ended last.
   var lastUse: Duration {
     self.channel.endpoints.subchannels.list.reduce(.zero) { max($0, $1.pool.lastUse) }

@@ -43,6 +43,19 @@ public protocol ResolverWatch: AnyObject, Sendable {
   /// pushes its answers need not do anything.
   func resolveAgain()
 
+  /// These clusters of the routes that the resolver has found are in use: by routes, or by calls that were led there before the
+  /// routes left. A resolver whose routes change should go on to report such clusters in ``Routing/clusters``, so that these calls
+  /// hear of other servers (gRFC A31).
+  ///
+  /// Called when that changes. The default does nothing.
+  ///
+  /// - Parameter names: All clusters that are in use.
+  func keepClusters(_ names: Set<String>)
+
   /// No more answers are wanted.
   func cancel()
+}
+
+extension ResolverWatch {
+  public func keepClusters(_ names: Set<String>) {}
 }

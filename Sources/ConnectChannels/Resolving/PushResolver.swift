@@ -82,8 +82,9 @@ public final class PushResolver: NameResolver {
       return (number, state.latest, state.version)
     }
     if let latest { self.deliver(latest, version, to: report) }
-    return ClosureWatch(onRequest: self.onRequest ?? {}) {
-      self.state.withLock { $0.reports.removeAll { $0.number == number } }
-    }
+    return ClosureWatch(
+      onRequest: self.onRequest ?? {},
+      onCancel: { self.state.withLock { $0.reports.removeAll { $0.number == number } } }
+    )
   }
 }

@@ -25,6 +25,10 @@ final class SharedResolver: NameResolver {
     /// Nil while it begins.
     var source: Source?
     var latest: Answer?
+    /// The clusters that each watcher has in use. Empty ones are left out.
+    var kept: [Int: Set<String>] = [:]
+
+    var keptByAll: Set<String> { self.kept.values.reduce(into: []) { $0.formUnion($1) } }
   }
 
   private let base: any NameResolver
@@ -50,19 +54,24 @@ final class SharedResolver: NameResolver {
       return (number, isFirst)
     }
     if isFirst { self.begin(number, origin, on: executor) }
-    return ClosureWatch(onRequest: { self.resolveAgain() }, onCancel: { self.cancel(number) })
+    return ClosureWatch(
+      onRequest: { self.resolveAgain() },
+      onKeep: { self.keep($0, for: number) },
+      onCancel: { self.cancel(number) }
+    )
   }
 
   private func begin(_ number: Int, _ origin: Origin, on executor: any CallExecutor) {
     let watch = self.base.watch(origin, on: executor) { [weak self] in self?.publish($0, by: number) }
     let source = Source(watch: watch, executor: executor)
-    let isWanted = self.state.withLock { state in
-      guard state.sourceNumber == number else { return false }
+    let (isWanted, hasKept) = self.state.withLock { state in
+      guard state.sourceNumber == number else { return (false, false) }
       state.source = source
-      return true
+      return (true, !state.kept.isEmpty)
     }
     // The resolver's own code may have led to the end of the channel.
     if !isWanted { source.cancel() }
+    if hasKept { self.tellKept() }
   }
 
   private func publish(_ answer: Answer, by number: Int) {
@@ -74,23 +83,38 @@ final class SharedResolver: NameResolver {
     }
   }
 
-  private func resolveAgain() {
+  private func resolveAgain() { self.withSource { source, _ in source.resolveAgain() } }
+
+  private func keep(_ names: Set<String>, for number: Int) {
+    self.state.withLock { state in
+      guard state.watchers.contains(where: { $0.number == number }) else { return }
+      state.kept[number] = names.isEmpty ? nil : names
+    }
+    self.tellKept()
+  }
+
+  /// Reads what is kept where it is told, so that nothing older is told last.
+  private func tellKept() { self.withSource { source, state in source.keepClusters(state.keptByAll) } }
+
+  private func withSource(_ body: @escaping @Sendable (any ResolverWatch, State) -> Void) {
     guard let source = self.state.withLock({ $0.source }) else { return }
     source.executor.run {
+      let state = self.state.withLock { $0 }
       // It may have ended on the way.
-      let isCurrent = self.state.withLock { $0.source?.watch === source.watch }
-      if isCurrent { source.watch.resolveAgain() }
+      if state.source?.watch === source.watch { body(source.watch, state) }
     }
   }
 
   private func cancel(_ number: Int) {
-    let source = self.state.withLock { state in
+    let (source, hasKept) = self.state.withLock { state in
       state.watchers.removeAll { $0.number == number }
-      guard state.watchers.isEmpty else { return Source?.none }
+      let hasKept = state.kept.removeValue(forKey: number) != nil
+      guard state.watchers.isEmpty else { return (Source?.none, hasKept) }
       state.sourceNumber = nil
       state.latest = nil
-      return state.source.take()
+      return (state.source.take(), false)
     }
     source?.cancel()
+    if hasKept { self.tellKept() }
   }
 }

@@ -21,7 +21,7 @@ struct DependencyGraph {
     /// What to watch, in the order in which it was found, each once. Everything else is not needed.
     var wanted: [Dependency]
     /// Nil while something is not known yet: the last configuration stays in use (make before break).
-    var result: Result<XDSConfiguration, ConnectError>?
+    var result: Result<XDSConfiguration, XDSConfiguration.Absence>?
   }
 
   /// The deepest nesting of aggregate clusters (gRFC A37).
@@ -30,6 +30,8 @@ struct DependencyGraph {
   let listenerName: String
   /// What virtual hosts are chosen by.
   let host: String
+  /// The clusters that routes or calls of channels hold. They are watched also if no route leads there any more (gRFC A31).
+  var kept: Set<String> = []
   private var known: [Dependency: Knowledge] = [:]
   private var lastWanted: [Dependency] = []
   private var lastWantedSet: Set<Dependency> = []
@@ -55,6 +57,8 @@ struct DependencyGraph {
   mutating func evaluate() -> Evaluation {
     var walk = DependencyWalk(known: self.known)
     let result = self.result(&walk)
+    // Those that are not known yet keep no routes from being used.
+    let kept = walk.clustersInUse(self.kept)
     if walk.isWaitingForRoutes {
       // The clusters of the old routes go on being watched until there are new ones.
       for dependency in self.lastWanted { walk.want(dependency) }
@@ -62,7 +66,14 @@ struct DependencyGraph {
     for dependency in self.lastWanted where !walk.isWanted(dependency) { self.known[dependency] = nil }
     self.lastWanted = walk.wanted
     self.lastWantedSet = walk.wantedSet
-    return Evaluation(wanted: walk.wanted, result: result)
+    switch result {
+    case nil: return Evaluation(wanted: walk.wanted, result: nil)
+    case .success(var configuration):
+      configuration.clusters.merge(kept) { routed, _ in routed }
+      return Evaluation(wanted: walk.wanted, result: .success(configuration))
+    case .failure(let error):
+      return Evaluation(wanted: walk.wanted, result: .failure(.init(error: error, clusters: kept)))
+    }
   }
 
   private func result(_ walk: inout DependencyWalk) -> Result<XDSConfiguration, ConnectError>? {
@@ -144,6 +155,15 @@ private struct DependencyWalk {
   mutating func find(_ dependency: Dependency) -> DependencyGraph.Knowledge? {
     self.want(dependency)
     return self.known[dependency]
+  }
+
+  /// Those that are known.
+  mutating func clustersInUse(_ names: Set<String>) -> [String: XDSConfiguration.Cluster] {
+    let wasComplete = self.isComplete
+    var clusters: [String: XDSConfiguration.Cluster] = [:]
+    for name in names.sorted() { clusters[name] = self.cluster(name) }
+    self.isComplete = wasComplete
+    return clusters
   }
 
   /// Nil if it is not known yet.

@@ -5,7 +5,7 @@ internal import ConnectChannels
 ///
 /// `@unchecked Sendable`: touched on `executor` alone.
 final class DependencyWatch: @unchecked Sendable {
-  typealias Answer = Result<XDSConfiguration, ConnectError>
+  typealias Answer = Result<XDSConfiguration, XDSConfiguration.Absence>
 
   /// What a watch needs from outside.
   struct Environment {
@@ -35,7 +35,7 @@ final class DependencyWatch: @unchecked Sendable {
   private var watches: [Dependency: (number: Int, watch: Watch)] = [:]
   private var watchCount = 0
   private var last: XDSConfiguration?
-  private var lastFailure: String?
+  private var lastFailure: (text: String, clusters: [String: XDSConfiguration.Cluster])?
   private var isEvaluating = false
   private var report: ((Answer) -> Void)?
 
@@ -63,6 +63,13 @@ final class DependencyWatch: @unchecked Sendable {
     for case (_, .addresses(let watch)) in Self.sorted(self.watches) { watch.resolveAgain() }
   }
 
+  /// Channels hold these clusters.
+  func keepClusters(_ names: Set<String>) {
+    guard self.report != nil, names != self.graph.kept else { return }
+    self.graph.kept = names
+    self.evaluateSoon()
+  }
+
   private func evaluate() {
     guard self.report != nil else { return }
     let evaluation = self.graph.evaluate()
@@ -79,17 +86,18 @@ final class DependencyWatch: @unchecked Sendable {
     switch evaluation.result {
     case nil: break
     case .success(var configuration):
-      configuration.setReportServers(self.environment.server)
+      configuration.clusters.setReportServers(self.environment.server)
       if configuration == self.last { return }
       self.last = configuration
       self.lastFailure = nil
       self.report?(.success(configuration))
-    case .failure(let error):
-      let text = "\(error)"
-      if text == self.lastFailure { return }
+    case .failure(var absence):
+      absence.clusters.setReportServers(self.environment.server)
+      let text = "\(absence.error)"
+      if let lastFailure, lastFailure == (text, absence.clusters) { return }
       self.last = nil
-      self.lastFailure = text
-      self.report?(.failure(error))
+      self.lastFailure = (text, absence.clusters)
+      self.report?(.failure(absence))
     }
   }
 

@@ -1,3 +1,5 @@
+internal import Connect
+
 /// All that a target's resources say together, at one time (gRFC A74).
 struct XDSConfiguration: Sendable, Hashable {
   /// A cluster with servers of its own.
@@ -23,19 +25,27 @@ struct XDSConfiguration: Sendable, Hashable {
 
   var listener: ListenerResource
   var virtualHost: RouteConfigurationResource.VirtualHost
-  /// By name: those that routes lead to.
+  /// By name: those that routes lead to, and those that calls hold, as far as they are known.
   var clusters: [String: Cluster]
+
+  /// There are no routes.
+  struct Absence: Error {
+    /// Why.
+    var error: ConnectError
+    /// By name: those that calls of earlier routes hold, as far as they are known.
+    var clusters: [String: Cluster] = [:]
+  }
 }
 
-extension XDSConfiguration {
+extension [String: XDSConfiguration.Cluster] {
   /// Says where clusters come from, of which loads are reported.
   mutating func setReportServers(_ server: (_ cluster: String) -> XDSBootstrap.Server?) {
-    func complete(_ leaf: Leaf) -> Leaf {
+    func complete(_ leaf: XDSConfiguration.Leaf) -> XDSConfiguration.Leaf {
       var leaf = leaf
       leaf.reportServer = leaf.resource.reportsLoads ? server(leaf.name) : nil
       return leaf
     }
-    self.clusters = self.clusters.mapValues { cluster in
+    self = self.mapValues { cluster in
       switch cluster {
       case .leaf(let leaf): .leaf(complete(leaf))
       case .aggregate(let leaves): .aggregate(leaves.map(complete))

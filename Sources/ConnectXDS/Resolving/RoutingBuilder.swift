@@ -1,7 +1,7 @@
 internal import Connect
 internal import ConnectChannels
 
-/// Makes routes and clusters for a channel of a target's configuration. It keeps the names of priorities, and the clusters that
+/// Makes clusters for a channel of a target's configuration. It keeps the names of priorities, and the clusters that
 /// do not change.
 struct RoutingBuilder {
   /// The counts of a cluster with servers of its own.
@@ -16,12 +16,15 @@ struct RoutingBuilder {
   private var aggregates: [String: Aggregate] = [:]
 
   /// - Parameter statistics: Called once for each leaf. It gives the same object for a leaf as long as the leaf is used.
-  mutating func build(_ configuration: XDSConfiguration, _ statistics: @escaping Statistics) -> Routing {
+  mutating func build(
+    _ found: [String: XDSConfiguration.Cluster],
+    _ statistics: @escaping Statistics
+  ) -> [String: Cluster] {
     let oldAggregates = self.aggregates
     self.aggregates = [:]
     var round = Round(builders: self.leaves, statistics: statistics)
     var clusters: [String: Cluster] = [:]
-    for (name, cluster) in configuration.clusters {
+    for (name, cluster) in found {
       switch cluster {
       case .problem(let problem): clusters[name] = Cluster(endpoints: [], problem: problem)
       case .leaf(let leaf):
@@ -37,7 +40,7 @@ struct RoutingBuilder {
       }
     }
     self.leaves = round.used
-    return Routing(routes: configuration.routes, clusters: clusters)
+    return clusters
   }
 
   private static func aggregate(_ leaves: [XDSConfiguration.Leaf], _ products: [LeafBuilder.Product])
@@ -86,7 +89,7 @@ struct RoutingBuilder {
 }
 
 extension XDSConfiguration {
-  fileprivate var routes: [Route] {
+  var routes: [Route] {
     let faults = self.listener.faultFilters
     return self.virtualHost.routes.map { route in
       switch route.action {

@@ -22,6 +22,8 @@ final class TargetWatch {
   private var leases: [String: Lease] = [:]
   private var latest: Answer?
   private var reports: [Int: Report] = [:]
+  /// The clusters that each user has in use.
+  private var kept: [Int: Set<String>] = [:]
   /// Whether channels have got routes. From then on, also routes that are gone have to be said: a failure would keep the last
   /// ones in use.
   private var hasRouted = false
@@ -51,7 +53,10 @@ final class TargetWatch {
   /// - Returns: Whether nobody is left.
   func remove(_ number: Int) -> Bool {
     self.reports[number] = nil
-    guard self.reports.isEmpty else { return false }
+    guard self.reports.isEmpty else {
+      self.keepClusters([], for: number)
+      return false
+    }
     self.end()
     self.security.remove(self.target)
     return true
@@ -64,24 +69,33 @@ final class TargetWatch {
     self.release { _ in false }
   }
 
+  /// The channels of this user have these clusters in use.
+  func keepClusters(_ names: Set<String>, for number: Int) {
+    self.kept[number] = names.isEmpty ? nil : names
+    self.watch?.keepClusters(self.kept.values.reduce(into: []) { $0.formUnion($1) })
+  }
+
   func resolveAgain() { self.watch?.resolveAgain() }
 
   private func learn(_ answer: DependencyWatch.Answer) {
     switch answer {
     case .success(let configuration):
       self.hasRouted = true
-      self.publish(.success(ResolverUpdate(endpoints: [], routing: self.routing(configuration))))
-    case .failure(let error):
-      self.release { _ in false }
-      self.builder = RoutingBuilder()
-      let message = error.message ?? "the control plane has no routes for \"\(self.target.host)\""
+      let clusters = self.clusters(configuration.clusters)
+      self.publish(.success(self.update(Routing(routes: configuration.routes, clusters: clusters))))
+    case .failure(let absence):
+      let clusters = self.clusters(absence.clusters)
+      let message = absence.error.message ?? "the control plane has no routes for \"\(self.target.host)\""
       guard self.hasRouted else {
         self.publish(.failure(ConnectError(code: .unavailable, message: message)))
         return
       }
-      let routing = Routing(routes: [Route(refusing: message)], clusters: [:])
-      self.publish(.success(ResolverUpdate(endpoints: [], routing: routing)))
+      self.publish(.success(self.update(Routing(routes: [Route(refusing: message)], clusters: clusters))))
     }
+  }
+
+  private func update(_ routing: Routing) -> ResolverUpdate {
+    ResolverUpdate(endpoints: [], routing: routing)
   }
 
   private func publish(_ answer: Answer) {
@@ -89,17 +103,17 @@ final class TargetWatch {
     for (_, report) in self.reports.sorted(by: { $0.key < $1.key }) { report(answer) }
   }
 
-  private func routing(_ configuration: XDSConfiguration) -> Routing {
-    let leaves = configuration.leaves
+  private func clusters(_ found: [String: XDSConfiguration.Cluster]) -> [String: Cluster] {
+    let leaves = found.leaves
     // Before connections are made.
     self.security.set(leaves.mapValues(\.resource.security), for: self.target)
     for (_, leaf) in leaves.sorted(by: { $0.key < $1.key }) { self.lease(leaf) }
     let leases = self.leases.mapValues(\.statistics)
-    let routing = self.builder.build(configuration) { leaf in
+    let clusters = self.builder.build(found) { leaf in
       leases[leaf.name] ?? CallStatistics(cluster: leaf.name)
     }
     self.release { leaves[$0] != nil }
-    return routing
+    return clusters
   }
 
   private func lease(_ leaf: XDSConfiguration.Leaf) {
@@ -132,11 +146,11 @@ final class TargetWatch {
   }
 }
 
-extension XDSConfiguration {
+extension [String: XDSConfiguration.Cluster] {
   /// All clusters with servers of their own, by name.
-  fileprivate var leaves: [String: Leaf] {
-    var leaves: [String: Leaf] = [:]
-    for cluster in self.clusters.values {
+  fileprivate var leaves: [String: XDSConfiguration.Leaf] {
+    var leaves: [String: XDSConfiguration.Leaf] = [:]
+    for cluster in self.values {
       switch cluster {
       case .problem: break
       case .leaf(let leaf): leaves[leaf.name] = leaf

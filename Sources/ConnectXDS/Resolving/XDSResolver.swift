@@ -46,6 +46,12 @@ private final class XDSResolverWatch: ResolverWatch, @unchecked Sendable {
     self.targets.executor.execute { self.targets.resolveAgain(self.target) }
   }
 
+  func keepClusters(_ names: Set<String>) {
+    self.targets.executor.execute {
+      if let number = self.number { self.targets.keepClusters(names, for: number, of: self.target) }
+    }
+  }
+
   func cancel() {
     self.targets.executor.execute {
       self.isCancelled = true

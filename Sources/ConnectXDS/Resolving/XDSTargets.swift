@@ -46,6 +46,10 @@ final class XDSTargets: ClientCompanion, @unchecked Sendable {
     if self.watches[target]?.watch.remove(number) == true { self.watches[target] = nil }
   }
 
+  func keepClusters(_ names: Set<String>, for number: Int, of target: ListenerName) {
+    self.watches[target]?.watch.keepClusters(names, for: number)
+  }
+
   /// The counts that are reported to a server; nil for those of clusters that are not reported.
   func table(of server: XDSBootstrap.Server?) -> StatisticsTable {
     server.map(self.reporters.table(of:)) ?? self.table

@@ -297,11 +297,13 @@ final class FakeFleet {
     seed: UInt64 = 1,
     limits: ConnectionLimits = ConnectionLimits(),
     logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
+    resolver: PushResolver = PushResolver(),
+    behind wrapper: (any NameResolver)? = nil,
     _ configure: (inout ChannelConfiguration) -> Void = { _ in }
   ) {
     self.network = FakeNetwork(self.executor)
-    self.resolver = PushResolver()
-    var configuration = ChannelConfiguration(resolver: self.resolver)
+    self.resolver = resolver
+    var configuration = ChannelConfiguration(resolver: wrapper ?? resolver)
     configure(&configuration)
     self.channel = OriginChannel(
       ChannelEnvironment(

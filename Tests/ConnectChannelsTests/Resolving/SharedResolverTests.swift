@@ -53,6 +53,9 @@ final class SharedResolverTests: XCTestCase {
       }
 
       func resolveAgain() { self.source.note("again", on: self.executor) }
+      func keepClusters(_ names: Set<String>) {
+        self.source.note("keep \(names.sorted())", on: self.executor)
+      }
       func cancel() { self.source.note("cancel", on: self.executor) }
     }
   }
@@ -116,6 +119,25 @@ final class SharedResolverTests: XCTestCase {
     self.executors[1].sync { third.cancel() }
     self.runUntilIdle()
     XCTAssertEqual(source.notes, ["watch", "again", "cancel"])
+  }
+
+  /// Each channel says what it holds, where it lives. The resolver hears of all.
+  func testClustersThatChannelsHold() {
+    let source = Source()
+    let resolver = SharedResolver(source)
+    let (first, _) = self.watch(resolver, 0)
+    let (second, _) = self.watch(resolver, 1)
+    self.executors[0].sync { first.keepClusters(["a"]) }
+    self.executors[1].sync { second.keepClusters(["a", "b"]) }
+    self.runUntilIdle()
+    self.executors[0].sync { first.keepClusters([]) }
+    self.executors[1].sync { second.cancel() }
+    self.runUntilIdle()
+    let kept = ["[\"a\"]", "[\"a\", \"b\"]", "[\"a\", \"b\"]", "[]"].map { "keep \($0)" }
+    XCTAssertEqual(source.notes, ["watch"] + kept)
+    self.executors[1].sync { second.keepClusters(["c"]) }
+    self.runUntilIdle()
+    XCTAssertEqual(source.notes.last, "keep []", "it has ended")
   }
 
   /// When all have gone, the next one begins another look. Late answers of the first look are not heard.

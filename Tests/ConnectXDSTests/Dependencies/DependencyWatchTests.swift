@@ -37,20 +37,28 @@ final class DependencyWatchTests: XCTestCase {
     self.resources.executor.sync {
       switch self.answers.all.last {
       case nil: "nothing"
-      case .failure(let error): "failure \(error.message ?? "")"
-      case .success(let configuration):
-        configuration.clusters.sorted { $0.key < $1.key }
-          .map { name, cluster in
-            switch cluster {
-            case .problem(let problem): "\(name)!\(problem)"
-            case .leaf(let leaf): "\(name)=\(leaf.text)"
-            case .aggregate(let leaves):
-              "\(name)=[\(leaves.map { "\($0.name)=\($0.text)" }.joined(separator: " "))]"
-            }
-          }
-          .joined(separator: ", ")
+      case .failure(let absence):
+        (["failure \(absence.error.message ?? "")"] + Self.texts(absence.clusters)).joined(separator: ", ")
+      case .success(let configuration): Self.texts(configuration.clusters).joined(separator: ", ")
       }
     }
+  }
+
+  private static func texts(_ clusters: [String: XDSConfiguration.Cluster]) -> [String] {
+    clusters.sorted { $0.key < $1.key }
+      .map { name, cluster in
+        switch cluster {
+        case .problem(let problem): "\(name)!\(problem)"
+        case .leaf(let leaf): "\(name)=\(leaf.text)"
+        case .aggregate(let leaves):
+          "\(name)=[\(leaves.map { "\($0.name)=\($0.text)" }.joined(separator: " "))]"
+        }
+      }
+  }
+
+  private func keep(_ names: String...) {
+    self.resources.executor.sync { self.answers.watch?.keepClusters(Set(names)) }
+    self.resources.executor.runUntilIdle()
   }
 
   private var count: Int { self.resources.executor.sync { self.answers.all.count } }
@@ -152,6 +160,70 @@ final class DependencyWatchTests: XCTestCase {
     XCTAssertEqual(self.resources.watched, ["listener listener"])
     self.resources.set("listener", .listener(.inline(.to("a"))))
     XCTAssertEqual(self.last, "a=10.0.0.1:1")
+  }
+
+  // MARK: Clusters that calls hold
+
+  /// gRFC A31.
+  func testAClusterThatCallsHoldIsWatched() {
+    self.start()
+    self.resources.set("listener", .listener(.inline(.to("a"))))
+    self.resources.set("a", .cluster(.endpoints("ea")))
+    self.resources.set("ea", .endpoints(.at("10.0.0.1:1")))
+    self.keep("a")
+    XCTAssertEqual(self.count, 1, "no news")
+    self.resources.set([("b", .cluster(.endpoints("eb"))), ("eb", .endpoints(.at("10.0.0.2:1")))])
+    self.resources.set("listener", .listener(.inline(.to("b"))))
+    XCTAssertEqual(self.last, "a=10.0.0.1:1, b=10.0.0.2:1")
+    self.resources.set("ea", .endpoints(.at("10.0.0.9:1")))
+    XCTAssertEqual(self.last, "a=10.0.0.9:1, b=10.0.0.2:1")
+    self.resources.remove(.cluster, "a")
+    XCTAssertEqual(self.last, "a!a does not exist, b=10.0.0.2:1")
+    self.keep("b")
+    XCTAssertEqual(self.last, "b=10.0.0.2:1")
+    XCTAssertEqual(self.resources.watched, ["cluster b", "endpoints eb", "listener listener"])
+  }
+
+  func testTheLeavesOfAnAggregateThatCallsHoldAreWatched() {
+    self.start()
+    self.resources.set("listener", .listener(.inline(.to("top"))))
+    self.resources.set("top", .cluster(.aggregate("a")))
+    self.resources.set([("a", .cluster(.endpoints("ea"))), ("b", .cluster(.endpoints("eb")))])
+    self.resources.set([("ea", .endpoints(.at("10.0.0.1:1"))), ("eb", .endpoints(.at("10.0.0.2:1")))])
+    self.keep("top")
+    self.resources.set("listener", .listener(.inline(.to("b"))))
+    XCTAssertEqual(self.last, "b=10.0.0.2:1, top=[a=10.0.0.1:1]")
+    self.resources.set("ea", .endpoints(.at("10.0.0.9:1")))
+    XCTAssertEqual(self.last, "b=10.0.0.2:1, top=[a=10.0.0.9:1]")
+  }
+
+  /// A channel may say late what it holds. Routes do not wait for such clusters.
+  func testAClusterThatIsHeldAndNotKnownHoldsNothingUp() {
+    self.start()
+    self.resources.set("listener", .listener(.inline(.to("b"))))
+    self.resources.set("b", .cluster(.endpoints("eb")))
+    self.keep("a", "b")
+    self.resources.set("eb", .endpoints(.at("10.0.0.2:1")))
+    XCTAssertEqual(self.last, "b=10.0.0.2:1")
+    XCTAssertTrue(self.resources.watched.contains("cluster a"))
+    self.resources.set("a", .cluster(.endpoints("ea")))
+    self.resources.set("ea", .endpoints(.at("10.0.0.1:1")))
+    XCTAssertEqual(self.last, "a=10.0.0.1:1, b=10.0.0.2:1")
+  }
+
+  func testAListenerThatIsDeletedLeavesTheClustersThatCallsHold() {
+    self.start()
+    self.resources.set("listener", .listener(.inline(.to("a"))))
+    self.resources.set("a", .cluster(.endpoints("ea")))
+    self.resources.set("ea", .endpoints(.at("10.0.0.1:1")))
+    self.keep("a")
+    self.resources.remove(.listener, "listener")
+    XCTAssertEqual(self.last, "failure listener does not exist, a=10.0.0.1:1")
+    self.resources.set("ea", .endpoints(.at("10.0.0.9:1")))
+    XCTAssertEqual(self.last, "failure listener does not exist, a=10.0.0.9:1")
+    self.keep()
+    XCTAssertEqual(self.last, "failure listener does not exist")
+    XCTAssertEqual(self.resources.watched, ["listener listener"])
   }
 
   func testNoVirtualHost() {

@@ -32,7 +32,11 @@ final class RoutingBuilderTests: XCTestCase {
     _ listener: ListenerResource = .inline(.to("a"))
   ) throws -> Routing {
     let statistics = self.statistics
-    return self.builder.build(try self.configuration(listener, clusters)) { _ in statistics }
+    let configuration = try self.configuration(listener, clusters)
+    return Routing(
+      routes: configuration.routes,
+      clusters: self.builder.build(configuration.clusters) { _ in statistics }
+    )
   }
 
   private func zone(_ name: String) -> String { XDSLocality(zone: name).description }

@@ -115,6 +115,33 @@ final class XDSResolverTests: XCTestCase {
     }
   }
 
+  /// Each channel holds its own clusters.
+  func testClustersThatCallsHoldStay() throws {
+    let (one, two) = (try self.resolve(), try self.resolve())
+    self.serve()
+    for channel in [one, two] { channel.watch?.keepClusters(["a"]) }
+    self.resources.set("b", .cluster(.endpoints("eb")))
+    self.resources.set("orders", .listener(.inline(.to("b"))))
+    self.resources.set("b", .cluster(.endpoints("eb")))
+    self.resources.set("eb", .endpoints(.at("10.0.0.2:1")))
+    XCTAssertEqual(self.clusters(one), ["a": ["10.0.0.1:1"], "b": ["10.0.0.2:1"]])
+    one.watch?.keepClusters(["b"])
+    self.resources.set("ea", .endpoints(.at("10.0.0.9:1")))
+    XCTAssertEqual(self.clusters(two), ["a": ["10.0.0.9:1"], "b": ["10.0.0.2:1"]])
+    let table = self.targets.table(of: self.servers.current)
+    XCTAssertEqual(self.resources.executor.sync { table.reported.map(\.cluster) }, ["a"])
+    self.resources.remove(.listener, "orders")
+    XCTAssertEqual(self.clusters(two), ["a": ["10.0.0.9:1"], "b": ["10.0.0.2:1"]], "for calls that run")
+    two.watch?.cancel()
+    self.resources.executor.runUntilIdle()
+    XCTAssertEqual(self.clusters(one), ["b": ["10.0.0.2:1"]])
+    one.watch?.keepClusters([])
+    self.resources.executor.runUntilIdle()
+    XCTAssertEqual(self.clusters(one), [:])
+    XCTAssertEqual(self.resources.executor.sync { table.reported.map(\.cluster) }, [])
+    one.watch?.cancel()
+  }
+
   func testStatisticsAreSharedAndEnd() throws {
     let one = try self.resolve()
     let two = try self.resolve("other")

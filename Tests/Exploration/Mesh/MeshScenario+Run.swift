@@ -51,6 +51,7 @@ extension MeshScenario {
         plane.serve(on: server)
       }
     }
+    service[self.deadServer].crash()
     self.schedule(in: cluster, service, controls, plane)
     let settled = self.settled
     let last = self.steps.last?.state.servers ?? []
@@ -104,7 +105,8 @@ extension MeshScenario {
 
   private func makeService(in cluster: SimulatedCluster, _ ledger: MeshLedger) -> SimulatedService {
     var count = 0
-    return cluster.service("servers.internal:443", servers: self.servers, zones: ["a", "b", "c"]) { server in
+    return cluster.service("servers.internal:443", servers: self.servers + 1, zones: ["a", "b", "c"]) {
+      server in
       let index = count
       count += 1
       server.onUnary(MethodSpec<Text, Text>.post) { request, _ in

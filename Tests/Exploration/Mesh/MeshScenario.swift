@@ -85,6 +85,9 @@ package struct MeshScenario: Sendable, CustomStringConvertible {
 
   private var lastServer: Int { self.servers - 1 }
 
+  /// A server that is down all the time.
+  var deadServer: Int { self.servers }
+
   private func group(_ random: inout SeededRandom) -> MeshState.Group {
     var chosen = (0..<self.lastServer).filter { _ in random.chance(0.4) }
     if chosen.isEmpty { chosen = [random.index(below: self.lastServer)] }
@@ -138,6 +141,7 @@ package struct MeshScenario: Sendable, CustomStringConvertible {
     _ time: inout Duration,
     _ random: inout SeededRandom
   ) {
+    let before = state
     state.groups[name] = self.group(&random)
     var target = name
     if random.chance(0.25) {
@@ -147,6 +151,10 @@ package struct MeshScenario: Sendable, CustomStringConvertible {
     let (main, other) = (state.main, state.other)
     (state.main, state.other) = random.chance(0.5) ? (other, target) : (target, main)
     state.share = random.chance(0.5) ? UInt32(random.index(below: 101)) : nil
+    let used = state.used
+    let left = [main, other].first { !used.contains($0) && state.groups[$0] != nil }
+    let isDead = self.waitForReady && random.chance(0.5)
+    let restored = isDead ? self.kill(left, before, &state, &time, &random) : nil
     var changes: [Change] = [.clusters, .endpoints, .routes]
     for index in changes.indices.dropFirst().reversed() {
       changes.swapAt(index, random.index(below: index + 1))
@@ -155,11 +163,36 @@ package struct MeshScenario: Sendable, CustomStringConvertible {
       self.steps.append(Step(time: time, changes: [change], state: state))
       if random.chance(0.5) { time += random.duration(.zero ... .seconds(2)) }
     }
+    if let left, let restored, random.chance(0.7) {
+      // No route leads there any more. The calls that wait there hear of it.
+      time += self.settlingTime
+      state.groups[left] = restored
+      self.steps.append(Step(time: time, changes: [.endpoints], state: state))
+      time += self.settlingTime
+    }
     time += random.duration(.zero ... .seconds(3))
-    let used = state.used
     state.groups = state.groups.filter { used.contains($0.key) }
     state.aggregates = state.aggregates.filter { used.contains($0.key) }
     self.steps.append(Step(time: time, changes: [.clusters, .endpoints], state: state))
+  }
+
+  /// A cluster that routes will leave has a server that is down, so that calls wait there.
+  ///
+  /// - Returns: What it was before.
+  private mutating func kill(
+    _ left: String?,
+    _ before: MeshState,
+    _ state: inout MeshState,
+    _ time: inout Duration,
+    _ random: inout SeededRandom
+  ) -> MeshState.Group? {
+    guard let left, let group = before.groups[left] else { return nil }
+    var before = before
+    before.groups[left]?.servers = [[self.deadServer]]
+    state.groups[left] = before.groups[left]
+    self.steps.append(Step(time: time, changes: [.endpoints], state: before))
+    time += self.settlingTime + random.duration(.zero ... .seconds(3))
+    return group
   }
 
   private mutating func chooseTroubles(_ random: inout SeededRandom) {
