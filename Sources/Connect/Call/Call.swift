@@ -94,30 +94,22 @@ final class Call: Cancellable, @unchecked Sendable {
     if let rules = self.plan.environment.serviceRules, rules.areInUse {
       self.begin(asFarAsKnownBy: rules)
     } else {
-      self.begin(by: nil, since: .zero)
+      self.begin(by: nil)
     }
   }
 
   /// Begins once the service's rules are known.
   private func begin(asFarAsKnownBy rules: ServiceRules) {
-    let start = self.executor.now
     let (info, isPatient) = (self.plan.info, self.plan.waitsForReady)
     let headers = self.plan.headers
-    @Sendable func goOn(_ found: CallRules) {
-      switch found {
-      case .method(let rules): self.begin(by: rules, since: start)
-      case .route(let rules, let destination): self.begin(by: rules, to: destination, since: start)
-      case .fault(let fault): self.begin(by: fault.rules, to: fault.destination, since: start, fault)
-      case .refused(let error): self.terminate(with: error)
-      }
-    }
     if let found = rules.rules(for: info, headers, isPatient: isPatient) {
-      goOn(found)
+      found.begin(self, since: nil)
       return
     }
+    let start = self.executor.now
     let (wait, count) = rules.wait(for: info, headers, isPatient: isPatient) { found in
       self.timers.ruleWait = nil
-      if !self.isOver { goOn(found) }
+      if !self.isOver { found.begin(self, since: start) }
     }
     self.timers.ruleWait = wait
     guard self.startDeadline() else { return }
@@ -129,17 +121,18 @@ final class Call: Cancellable, @unchecked Sendable {
   /// - Parameters:
   ///   - rules: The service's rules for the call; nil if there are none.
   ///   - destination: Where the call's route leads; nil if no route has chosen.
-  ///   - start: When the call began to look for its rules.
+  ///   - start: When the call began to look for its rules; nil for now.
   ///   - fault: What the call gets on purpose.
-  private func begin(
+  fileprivate func begin(
     by rules: MethodRules?,
     to destination: CallDestination? = nil,
-    since start: Duration,
+    since start: Duration? = nil,
     _ fault: CallFault? = nil
   ) {
-    if let rules {
-      self.attempts.plan = self.plan.following(rules, since: start)
-      self.timers.destination = destination
+    if let destination { self.timers.destination = destination }
+    // A plan of its own costs more than all the rest of a route.
+    if let rules, !rules.areEmpty {
+      self.attempts.plan = self.plan.following(rules, since: start ?? self.executor.now)
       self.plan.environment.ruleWarnings.check(rules, self.plan, self.hooks)
     }
     guard self.startDeadline() else { return }
@@ -287,5 +280,17 @@ final class Call: Cancellable, @unchecked Sendable {
     guard self.attempts.plan.remainingTime.isUsedUp else { return false }
     self.terminate(with: HookHolders.deadlineExceeded(self))
     return true
+  }
+}
+
+extension CallRules {
+  /// Begins a call that these rules hold for.
+  fileprivate func begin(_ call: Call, since start: Duration?) {
+    switch self {
+    case .method(let rules): call.begin(by: rules, since: start)
+    case .route(let rules, let destination): call.begin(by: rules, to: destination, since: start)
+    case .fault(let fault): call.begin(by: fault.rules, to: fault.destination, since: start, fault)
+    case .refused(let error): call.terminate(with: error)
+    }
   }
 }

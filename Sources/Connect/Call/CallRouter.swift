@@ -1,5 +1,5 @@
 /// Gives rules to each call of a method, by the routes of its service.
-package protocol CallRouter: Sendable {
+package protocol CallRouter: AnyObject, Sendable {
   /// The rules for a call. Called once for each call, on the endpoint's executor.
   ///
   /// - Parameter headers: Those that the caller sends.

@@ -18,6 +18,8 @@ package final class MethodRules: Sendable {
   package let timeoutSource: String
   /// Who has set the retries or hedges, for messages: `service config`, or `route`.
   package let attemptsSource: String
+  /// Whether they leave calls as they are.
+  let areEmpty: Bool
 
   package init(
     timeout: Duration? = nil,
@@ -37,6 +39,9 @@ package final class MethodRules: Sendable {
     self.hedging = hedging
     self.timeoutSource = timeoutSource
     self.attemptsSource = attemptsSource
+    self.areEmpty =
+      timeout == nil && waitForReady == nil && maximumRequestMessageSize == nil
+      && maximumResponseMessageSize == nil && retry == nil && hedging == nil
   }
 }
 

@@ -37,7 +37,7 @@ package final class ServiceRules: Sendable {
   }
 
   /// What the rules say of a method.
-  private enum Found {
+  fileprivate enum Found {
     /// The same for all calls.
     case method(MethodRules?)
     /// Each call is asked for.
@@ -47,8 +47,8 @@ package final class ServiceRules: Sendable {
   private struct State {
     /// Nil if there are no rules.
     var lookUp: (@Sendable (MethodInfo) -> Found)?
-    /// The looked-up rules, by path.
-    var found: [String: Found] = [:]
+    /// The looked-up rules.
+    var found = FoundRules()
     var isExpected = false
     /// Whether the last update has failed. Calls that are not patient then go on without it.
     var hasFailed = false
@@ -60,9 +60,6 @@ package final class ServiceRules: Sendable {
       return numbers.compactMap { self.waiting.removeValue(forKey: $0) }
     }
   }
-
-  /// More methods than a service has.
-  private static let maximumFound = 1_000
 
   private let state = Mutex(State())
   /// Outside the mutex, so that calls of services without rules take no lock.
@@ -97,7 +94,7 @@ package final class ServiceRules: Sendable {
     withExtendedLifetime(before) {
       self.goOn { state in
         state.lookUp = lookUp
-        state.found = [:]
+        state.found = FoundRules()
         state.isExpected = false
         return state.takeWaiting()
       }
@@ -152,8 +149,11 @@ package final class ServiceRules: Sendable {
   ///   - headers: Those that the caller sends.
   ///   - isPatient: Whether the call waits for a server that can be reached.
   func rules(for method: MethodInfo, _ headers: Headers, isPatient: Bool) -> CallRules? {
-    let isExpected = self.state.withLock { $0.isExpected && (isPatient || !$0.hasFailed) }
-    return isExpected ? nil : self.find(method, headers)
+    let (isExpected, found) = self.state.withLock { state in
+      state.isExpected && (isPatient || !state.hasFailed) ? (true, nil) : (false, state.found[method.path])
+    }
+    if isExpected { return nil }
+    return (found ?? self.lookUp(method)).rules(headers)
   }
 
   /// What holds for a request that has no rules yet, as far as that is known.
@@ -181,20 +181,51 @@ package final class ServiceRules: Sendable {
   }
 
   private func find(_ method: MethodInfo, _ headers: Headers) -> CallRules {
-    switch self.find(method) {
+    (self.state.withLock { $0.found[method.path] } ?? self.lookUp(method)).rules(headers)
+  }
+
+  private func lookUp(_ method: MethodInfo) -> Found {
+    let rules = self.state.withLock { $0.lookUp }?(method) ?? .method(nil)
+    self.state.withLock { $0.found[method.path] = rules }
+    return rules
+  }
+}
+
+extension ServiceRules.Found {
+  func rules(_ headers: Headers) -> CallRules {
+    switch self {
     case .method(let rules): .method(rules)
     case .router(let router): router.rules(forHeaders: headers)
     }
   }
+}
 
-  private func find(_ method: MethodInfo) -> Found {
-    let (found, lookUp) = self.state.withLock { ($0.found[method.path], $0.lookUp) }
-    if let found { return found }
-    let rules = lookUp?(method) ?? .method(nil)
-    self.state.withLock { state in
-      if state.found.count >= Self.maximumFound { state.found.removeAll() }
-      state.found[method.path] = rules
+/// The rules of the methods that were looked up, by path.
+private struct FoundRules {
+  /// More methods than a service has.
+  private static let maximum = 1_000
+  /// For so few, comparing paths takes fewer steps than hashing one.
+  private static let maximumFirst = 8
+
+  private var first: [(path: String, found: ServiceRules.Found)] = []
+  private var others: [String: ServiceRules.Found] = [:]
+
+  subscript(path: String) -> ServiceRules.Found? {
+    get {
+      // By index: a closure would be given a copy of each one.
+      for index in self.first.indices where self.first[index].path == path { return self.first[index].found }
+      return self.others.isEmpty ? nil : self.others[path]
     }
-    return rules
+    set {
+      guard let newValue else { return }
+      if let index = self.first.firstIndex(where: { $0.path == path }) {
+        self.first[index].found = newValue
+      } else if self.first.count < Self.maximumFirst {
+        self.first.append((path, newValue))
+      } else {
+        if self.others.count >= Self.maximum { self.others.removeAll() }
+        self.others[path] = newValue
+      }
+    }
   }
 }

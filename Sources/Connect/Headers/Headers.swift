@@ -66,7 +66,7 @@ public struct Headers: Sendable {
   }
 
   /// The first value of a name that is in lower case.
-  func first(lowercased name: String) -> String? {
+  package func first(lowercased name: String) -> String? {
     // By length first: most names differ in it.
     let count = name.utf8.count
     for index in self.fields.indices

@@ -1,3 +1,5 @@
+internal import Synchronization
+
 /// Where a call goes, beside its origin: an authority that it asks for, and the cluster that a route has chosen. Requests hold it
 /// apart from themselves, since few calls have one: for others it is one empty word.
 package final class CallDestination: Sendable {
@@ -5,6 +7,9 @@ package final class CallDestination: Sendable {
   package let authority: String?
   /// Nil if no route has chosen one.
   package let cluster: CallCluster?
+  /// The number of the cluster. To read it takes no reference to the cluster, which takes more steps than others: it is
+  /// referenced weakly, too.
+  package let clusterNumber: UInt64?
   /// What the route hashes the call by; nil for nothing.
   package let hash: UInt64?
 
@@ -13,6 +18,7 @@ package final class CallDestination: Sendable {
     guard let authority else { return nil }
     self.authority = authority
     self.cluster = nil
+    self.clusterNumber = nil
     self.hash = nil
   }
 
@@ -20,6 +26,7 @@ package final class CallDestination: Sendable {
   package init(authority: String? = nil, cluster: CallCluster, hash: UInt64? = nil) {
     self.authority = authority
     self.cluster = cluster
+    self.clusterNumber = cluster.number
     self.hash = hash
   }
 
@@ -35,6 +42,10 @@ package final class CallDestination: Sendable {
 
 /// A cluster that routes lead to. Routes and the calls that they have led there hold it. The cluster ends once nothing holds it.
 package final class CallCluster: Sendable {
+  private static let count = Atomic<UInt64>(0)
+
+  /// Of all clusters of the process, none has the same one: unlike an address, it is not used again.
+  package let number = CallCluster.count.wrappingAdd(1, ordering: .relaxed).newValue
   package let name: String
   /// The origin whose routes lead there.
   package let origin: Origin

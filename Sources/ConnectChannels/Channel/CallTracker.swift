@@ -22,6 +22,7 @@ final class CallTracker {
 /// Sits between a call's connection and its caller, and records what the balancer and statistics want to know.
 final class TrackedCall: HTTPStream, HTTPStreamHandler {
   private static let loadTrailer = "endpoint-load-metrics-bin"
+  private static let loadHeader = "trailer-endpoint-load-metrics-bin"
 
   private let subchannel: Subchannel
   /// Nil if the balancer need not know of calls.
@@ -89,7 +90,7 @@ final class TrackedCall: HTTPStream, HTTPStreamHandler {
     self.note(head.headers)
     if head.status != 200 { self.isSuccess = false }
     // Connect's unary responses carry their trailers as headers.
-    self.takeReport(head.headers, named: "trailer-\(Self.loadTrailer)")
+    self.takeReport(head.headers, named: Self.loadHeader)
     self.handler?.streamDidReceive(head)
   }
 
@@ -109,6 +110,6 @@ final class TrackedCall: HTTPStream, HTTPStreamHandler {
   }
 
   private func note(_ headers: Headers) {
-    if let status = headers.first("grpc-status"), status != "0" { self.isSuccess = false }
+    if let status = headers.first(lowercased: "grpc-status"), status != "0" { self.isSuccess = false }
   }
 }

@@ -158,10 +158,7 @@ final class ChannelClusters {
 
   /// The channel of a request's cluster; nil if no route of this origin has chosen one.
   func channel(of request: HTTPStreamRequest) -> OriginChannel? {
-    guard let cluster = request.destination?.cluster, cluster.origin == self.environment.origin else {
-      return nil
-    }
-    return self.table[cluster.name]?.channel
+    request.destination.flatMap { self.table.channel(of: $0, from: self.environment.origin) }
   }
 
   // MARK: - All of them

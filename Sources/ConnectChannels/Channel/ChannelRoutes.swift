@@ -75,15 +75,25 @@ struct ChannelRoutes {
   func start(_ request: HTTPStreamRequest, _ handler: any HTTPStreamHandler) -> (any HTTPStream)? {
     guard !self.channel.isShutDown else { return nil }
     self.channel.exitIdle()
+    // Calls of a client that knows the routes: their requests are not copied.
+    if let channel = self.channel.clusters?.channel(of: request) {
+      return self.start(request, handler, in: channel)
+    }
     var request = request
     switch self.cluster(for: &request) {
-    case .success(nil): return nil
-    case .success(let channel?):
-      let stream = channel.startStream(request, handler: handler)
-      if channel.endpoints.subchannels.list.isEmpty { self.takeStrandedLater() }
-      return stream
+    case .success(let channel): return channel.map { self.start(request, handler, in: $0) }
     case .failure(let error): return RefusedStream(error, handler, on: self.channel.executor)
     }
+  }
+
+  private func start(
+    _ request: HTTPStreamRequest,
+    _ handler: any HTTPStreamHandler,
+    in channel: OriginChannel
+  ) -> any HTTPStream {
+    let stream = channel.startStream(request, handler: handler)
+    if channel.endpoints.subchannels.list.isEmpty { self.takeStrandedLater() }
+    return stream
   }
 
   /// Goes on with a call that waited above its cluster.

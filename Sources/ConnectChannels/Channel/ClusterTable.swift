@@ -1,7 +1,14 @@
+internal import Connect
+
 /// The clusters of a channel: those that something holds, and those that end. Lists have the same order in each run, so that
 /// simulations can be repeated.
 struct ClusterTable {
-  private var members: [String: ClusterMember] = [:]
+  private var members: [String: ClusterMember] = [:] {
+    didSet { self.known = [] }
+  }
+  /// Channels by the numbers of the clusters of calls: a few, which are found without hashing a name.
+  private var known: [(number: UInt64, channel: OriginChannel)] = []
+  private static let maximumKnown = 8
   /// Those that nothing holds any more, which close their connections; in the order in which that began.
   private var ending: [ClusterMember] = []
 
@@ -9,6 +16,20 @@ struct ClusterTable {
   subscript(name: String) -> ClusterMember? {
     get { self.members[name] }
     set { self.members[name] = newValue }
+  }
+
+  /// The channel of a call's cluster; nil if no route of the origin has chosen one.
+  mutating func channel(of destination: CallDestination, from origin: Origin) -> OriginChannel? {
+    guard let number = destination.clusterNumber else { return nil }
+    for index in self.known.indices where self.known[index].number == number {
+      return self.known[index].channel
+    }
+    guard let cluster = destination.cluster, cluster.origin == origin,
+      let channel = self.members[cluster.name]?.channel
+    else { return nil }
+    if self.known.count >= Self.maximumKnown { self.known = [] }
+    self.known.append((number, channel))
+    return channel
   }
 
   /// Nothing holds the cluster any more.

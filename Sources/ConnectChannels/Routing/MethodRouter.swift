@@ -1,7 +1,7 @@
 internal import Connect
 
 /// Routes the calls of one method. What does not depend on the call is made once, so that most calls allocate nothing here.
-struct MethodRouter: CallRouter {
+final class MethodRouter: CallRouter {
   private let candidates: [Candidate]
   private let numbers: CallNumbers
   private let noRoute: ConnectError
@@ -16,27 +16,29 @@ struct MethodRouter: CallRouter {
   }
 
   /// Refuses all calls.
-  init(refusing error: ConnectError) {
+  convenience init(refusing error: ConnectError) {
     self.init([], numbers: CallNumbers(seed: 0), noRoute: error.beforeRoutes)
   }
 
   func rules(forHeaders headers: Headers) -> CallRules {
     var random = self.numbers.next()
-    for candidate in self.candidates where candidate.matches(headers, &random) {
-      return candidate.rules(headers, &random)
+    for index in self.candidates.indices where self.candidates[index].matches(headers, &random) {
+      return self.candidates[index].rules(headers, &random)
     }
     return .refused(self.noRoute)
   }
 }
 
 extension MethodRouter {
-  /// A route whose path matches the method's.
-  struct Candidate: Sendable {
+  /// A route whose path matches the method's. A class, so that a call copies none of it.
+  final class Candidate: Sendable {
     /// A cluster, up to a number of the sum of weights.
     private struct Share: Sendable {
       let end: UInt64
-      /// Or why calls of this share cannot be made.
-      let destination: Result<CallDestination, ConnectError>
+      /// Nil if calls of this share cannot be made.
+      let destination: CallDestination?
+      /// Why they cannot.
+      let error: ConnectError?
       /// Nil for calls without faults.
       let fault: FaultInjection?
     }
@@ -66,9 +68,13 @@ extension MethodRouter {
       for (cluster, destination) in zip(route.route.clusters, destinations) where cluster.weight > 0 {
         end += UInt64(cluster.weight)
         let fault = cluster.fault ?? route.route.fault
-        shares.append(
-          Share(end: end, destination: destination, fault: fault?.isActive == true ? fault : nil)
-        )
+        let active = fault?.isActive == true ? fault : nil
+        switch destination {
+        case .success(let known):
+          shares.append(Share(end: end, destination: known, error: nil, fault: active))
+        case .failure(let error):
+          shares.append(Share(end: end, destination: nil, error: error, fault: nil))
+        }
       }
       self.shares = shares
     }
@@ -76,7 +82,9 @@ extension MethodRouter {
     /// - Parameter random: The call's random numbers.
     func matches(_ headers: Headers, _ random: inout SeededRandom) -> Bool {
       if self.shares.isEmpty, self.refusal == nil { return false }
-      for condition in self.route.conditions where !condition.holds(for: headers) { return false }
+      if !self.route.conditions.isEmpty {
+        for condition in self.route.conditions where !condition.holds(for: headers) { return false }
+      }
       guard let fraction = self.route.route.match.fraction else { return true }
       return random.fraction() < fraction
     }
@@ -84,27 +92,25 @@ extension MethodRouter {
     /// What holds for a call that the route takes.
     func rules(_ headers: Headers, _ random: inout SeededRandom) -> CallRules {
       if let refusal = self.refusal { return .refused(refusal) }
-      let share = self.shares[self.choose(&random)]
-      switch share.destination {
-      case .failure(let error):
-        return .refused(error)
-      case .success(var destination):
-        if let cluster = destination.cluster, let hash = self.hash(headers) {
-          destination = CallDestination(cluster: cluster, hash: hash)
-        }
-        guard let decided = share.fault?.decide(headers, &random) else {
-          return .route(self.methodRules, destination)
-        }
-        return .fault(
-          CallFault(
-            delay: decided.delay,
-            error: decided.error,
-            maximumActive: share.fault?.maximumActive,
-            self.methodRules,
-            destination
-          )
-        )
+      let index = self.choose(&random)
+      guard var destination = self.shares[index].destination else {
+        return .refused(self.shares[index].error ?? .notRouted("the route leads nowhere"))
       }
+      if !self.route.hashPolicies.isEmpty, let cluster = destination.cluster, let hash = self.hash(headers) {
+        destination = CallDestination(cluster: cluster, hash: hash)
+      }
+      guard let fault = self.shares[index].fault, let decided = fault.decide(headers, &random) else {
+        return .route(self.methodRules, destination)
+      }
+      return .fault(
+        CallFault(
+          delay: decided.delay,
+          error: decided.error,
+          maximumActive: fault.maximumActive,
+          self.methodRules,
+          destination
+        )
+      )
     }
 
     /// The index of the share of a call. Routes without shares are refused before.

@@ -8,7 +8,7 @@ final class CallRouterTests: XCTestCase {
   private static let origin = Origin(scheme: .http, host: "scripted.test", port: 80)
 
   /// By the header `to`. Counts its calls.
-  private struct Router: CallRouter {
+  private final class Router: CallRouter {
     let clusters: [String: CallDestination]
     let rules: MethodRules
     let events: Events

@@ -107,8 +107,12 @@ final class RuleWarningTests: XCTestCase {
     XCTAssertEqual(log.all.count, 1)
   }
 
-  private struct OneRoute: CallRouter {
+  private final class OneRoute: CallRouter {
     let rules: MethodRules
+
+    init(rules: MethodRules) {
+      self.rules = rules
+    }
 
     func rules(forHeaders headers: Headers) -> CallRules { .method(self.rules) }
   }
