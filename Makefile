@@ -147,6 +147,13 @@ bench-picks: ## Measure what it costs to choose an endpoint among 10,000: at mos
 	@swift build -q -c release --package-path $(benchmarks) --product PickBench
 	@$(benchmarks)/.build/release/PickBench --limit 150
 
+.PHONY: bench-mesh
+bench-mesh: ## Measure what it takes to apply 10,000 endpoints of a control plane
+	@.ci/setup build
+	@echo "Building the program (the first build takes many minutes)"
+	@swift build -q -c release --scratch-path .build-explore --product Explore
+	@.build-explore/release/Explore mesh-size 10000
+
 .PHONY: bench-compare
 bench-compare: bench ## Measure, and compare with the results in the file `with`
 

@@ -589,6 +589,8 @@ let package = Package(
       dependencies: [
         "Connect", "ConnectChannels", "ConnectInterceptors", "ConnectSimulation", "ConnectTesting",
         "ConnectXDS",
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
       ],
       path: "Tests/Exploration",

@@ -16,6 +16,10 @@ enum Explore {
       await self.showSpeed()
       return
     }
+    if arguments.first == "mesh-size" {
+      self.measureMesh(endpoints: Int(numbers.first ?? 10_000), limit: numbers.dropFirst().first)
+      return
+    }
     if arguments.first == "mesh" {
       await self.exploreMeshes(numbers)
       return
@@ -76,6 +80,20 @@ enum Explore {
     }
     self.say("\(count) meshes from \(first), \(calls) calls: \(problems) with problems")
     exit(problems == 0 ? 0 : 1)
+  }
+
+  /// What it takes to apply the endpoints of a control plane.
+  ///
+  /// - Parameter limit: The milliseconds that an update may take. Above that the program fails.
+  private static func measureMesh(endpoints: Int, limit: UInt64?) {
+    guard let size = MeshSize.measure(endpoints: endpoints) else {
+      self.say("the client did not get the endpoints")
+      exit(1)
+    }
+    self.say("\(size)")
+    guard let limit, max(size.first.sum, size.change.sum) > Double(limit) * 1e3 else { return }
+    self.say("more than \(limit) ms")
+    exit(1)
   }
 
   /// What was found so far stays if somebody stops the program.

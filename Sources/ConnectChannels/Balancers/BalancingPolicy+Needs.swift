@@ -1,37 +1,23 @@
 /// What the channel has to do for a policy. In a tree of policies, endpoints differ in that.
 extension BalancingPolicy {
-  /// The policies that decide on an endpoint, the outermost first; without those of a tree that it does not belong to.
-  private func chain(for endpoint: Endpoint, depth: Int = 0) -> [BalancingPolicy] {
-    let name = endpoint.childName(at: depth)
+  /// The policy that spreads calls over this endpoint and others: the innermost one; in a tree that the endpoint does not belong to,
+  /// the last one above that.
+  ///
+  /// - Parameter depth: How many elements of the endpoint's path the policies above have used.
+  private func leaf(for endpoint: Endpoint, depth: Int = 0) -> BalancingPolicy {
     switch self.kind {
     case .priority(let children):
-      let child = children.first { $0.name == name }
-      return [self] + (child?.policy.chain(for: endpoint, depth: depth + 1) ?? [])
+      let name = endpoint.childName(at: depth)
+      return children.first { $0.name == name }?.policy.leaf(for: endpoint, depth: depth + 1) ?? self
     case .weightedTarget(let targets):
-      let target = targets.first { $0.name == name }
-      return [self] + (target?.policy.chain(for: endpoint, depth: depth + 1) ?? [])
+      let name = endpoint.childName(at: depth)
+      return targets.first { $0.name == name }?.policy.leaf(for: endpoint, depth: depth + 1) ?? self
     case .randomSubset(let base, _), .outlierDetection(_, let base), .zoneAware(_, let base),
       .limited(_, let base):
-      return [self] + base.chain(for: endpoint, depth: depth)
+      return base.leaf(for: endpoint, depth: depth)
     case .pickFirst, .roundRobin, .leastRequest, .weightedRoundRobin, .ringHash, .custom:
-      return [self]
+      return self
     }
-  }
-
-  /// The policy that spreads calls over endpoints, if it is the same for all of them.
-  private var leaf: BalancingPolicy? {
-    switch self.kind {
-    case .randomSubset(let base, _), .outlierDetection(_, let base), .zoneAware(_, let base),
-      .limited(_, let base):
-      base.leaf
-    case .priority, .weightedTarget: nil
-    case .pickFirst, .roundRobin, .leastRequest, .weightedRoundRobin, .ringHash, .custom: self
-    }
-  }
-
-  /// The policy that spreads calls over this endpoint and others.
-  private func leaf(for endpoint: Endpoint, depth: Int = 0) -> BalancingPolicy {
-    self.leaf ?? self.chain(for: endpoint, depth: depth).last ?? self
   }
 
   /// Whether endpoints stay connected while they have no calls.

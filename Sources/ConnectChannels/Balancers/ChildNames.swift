@@ -13,32 +13,54 @@ struct ChildNames {
     self.place = place
   }
 
+  /// Finds the children of endpoints one after the other. Endpoints of a child mostly come together, so that few names are hashed.
+  private struct Search {
+    let names: ChildNames
+    private var last: (name: String?, index: Int?) = (nil, nil)
+
+    init(_ names: ChildNames) {
+      self.names = names
+    }
+
+    mutating func index(of endpoint: borrowing Endpoint) -> Int? {
+      let name = endpoint.childName(at: self.names.place.depth)
+      if name != self.last.name { self.last = (name, name.flatMap { self.names.indices[$0] }) }
+      return self.last.index
+    }
+  }
+
   /// The endpoints by child. Those that belong to no child are left out.
-  func group<Element>(_ elements: [Element], by endpoint: (Element) -> Endpoint) -> [[Element]] {
-    var groups: [[Element]] = Array(repeating: [], count: self.count)
-    var last: (name: String?, index: Int?) = (nil, nil)
-    for element in elements {
-      let name = endpoint(element).childName(at: self.place.depth)
-      // Endpoints of a child mostly come one after the other.
-      if name != last.name { last = (name, name.flatMap { self.indices[$0] }) }
-      if let index = last.index { groups[index].append(element) }
+  func group(_ endpoints: [BalancedEndpoint]) -> [[BalancedEndpoint]] {
+    var groups: [[BalancedEndpoint]] = Array(repeating: [], count: self.count)
+    var search = Search(self)
+    for endpoint in endpoints {
+      if let index = search.index(of: endpoint.endpoint) { groups[index].append(endpoint) }
     }
     return groups
   }
 
   /// The endpoints of an answer by child.
   mutating func groupSelected(_ endpoints: [Endpoint]) -> [[Endpoint]] {
-    let stray = endpoints.first { endpoint in
-      endpoint.childName(at: self.place.depth).flatMap { self.indices[$0] } == nil
+    var groups: [[Endpoint]] = Array(repeating: [], count: self.count)
+    var search = Search(self)
+    var stray: Endpoint?
+    for endpoint in endpoints {
+      if let index = search.index(of: endpoint) {
+        groups[index].append(endpoint)
+      } else if stray == nil {
+        stray = endpoint
+      }
     }
     self.stray = stray.map { ($0, endpoints.count) }
-    return self.group(endpoints) { $0 }
+    return groups
   }
 
   /// The endpoints that belong to no child, of a list that was not selected here.
   func strays(in endpoints: [BalancedEndpoint]) -> [EndpointID] {
-    endpoints.lazy.filter { $0.endpoint.childName(at: self.place.depth).flatMap { self.indices[$0] } == nil }
-      .map(\.id)
+    var search = Search(self)
+    var strays: [EndpointID] = []
+    for endpoint in endpoints where search.index(of: endpoint.endpoint) == nil { strays.append(endpoint.id) }
+    return strays
   }
 
   /// Why there is no endpoint for calls.

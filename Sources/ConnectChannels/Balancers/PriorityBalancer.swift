@@ -41,7 +41,7 @@ struct PriorityBalancer: SuccessorBalancer {
     _ endpoints: [BalancedEndpoint],
     in context: inout BalancerContext
   ) -> BalancerDecision {
-    let groups = self.names.group(endpoints) { $0.endpoint }
+    let groups = self.names.group(endpoints)
     for index in groups.indices { self.children[index].refresh(groups[index], in: &context) }
     let current = self.choose(groups, &context)
     var decision = self.decision(of: current)

@@ -23,6 +23,7 @@ struct TreePlace: Sendable, Hashable {
 extension Endpoint {
   /// The name of the child that the endpoint belongs to, at this depth of a tree; nil if it has none.
   func childName(at depth: Int) -> String? {
-    depth < self.path.count ? self.path[depth] : self.zone
+    let path = self.path
+    return depth < path.count ? path[depth] : self.zone
   }
 }

@@ -41,7 +41,7 @@ struct WeightedTargetBalancer: SuccessorBalancer {
     _ endpoints: [BalancedEndpoint],
     in context: inout BalancerContext
   ) -> BalancerDecision {
-    let groups = self.names.group(endpoints) { $0.endpoint }
+    let groups = self.names.group(endpoints)
     for (index, group) in groups.enumerated() {
       if group.isEmpty || self.weights[index] == 0 {
         self.children[index].stop()

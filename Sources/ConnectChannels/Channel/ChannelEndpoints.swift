@@ -5,6 +5,7 @@ internal import Logging
 final class ChannelEndpoints {
   weak var channel: OriginChannel?
   let environment: ChannelEnvironment
+  private let shared: SharedEnvironment
   private(set) var policy: BalancingPolicy
   /// Nil while no endpoint is known.
   private var balancer: (any LoadBalancer)?
@@ -27,6 +28,7 @@ final class ChannelEndpoints {
 
   init(in environment: ChannelEnvironment) {
     self.environment = environment
+    self.shared = SharedEnvironment(environment)
     self.random = SeededRandom(seed: environment.seed)
     self.policy = environment.configuration.balancing ?? .pickFirst
     self.tracker = CallTracker(on: environment.executor)
@@ -130,7 +132,7 @@ final class ChannelEndpoints {
       wantsConnection: self.wantsConnection,
       zone: self.environment.configuration.zone
     )
-    let decision = balancer.update(self.subchannels.list.map(\.balanced), in: &context)
+    let decision = balancer.update(self.subchannels.list.map { $0.balanced }, in: &context)
     self.balancer = balancer
     self.random = context.random
     self.wantsConnection = false
@@ -174,9 +176,11 @@ final class ChannelEndpoints {
       self.balancer = self.policy.makeBalancer(random: &random, after: self.balancer)
     }
     guard var balancer = self.balancer else { return }
-    let endpoints = balancer.select(endpoints.withoutDuplicates(), random: &self.random)
+    let unique = endpoints.withoutDuplicates()
+    let endpoints = balancer.select(unique, random: &self.random)
     self.balancer = balancer
-    self.replaceSubchannels(endpoints.withoutDuplicates(), of: channel)
+    let isSame = endpoints.elementsEqual(unique) { $0.isIdentical(to: $1) }
+    self.replaceSubchannels(isSame ? unique : endpoints.withoutDuplicates(), of: channel)
     self.configureSubchannels(channel.rules)
     self.updateOutliers()
     if endpoints.isEmpty { channel.resolution.resolveAgain() }
@@ -185,39 +189,51 @@ final class ChannelEndpoints {
 
   private func replaceSubchannels(_ endpoints: [Endpoint], of channel: OriginChannel) {
     let before = self.subchannels.list
-    var old: [Endpoint.Identity: Subchannel] = [:]
-    for subchannel in before { old[subchannel.endpoint.identity] = subchannel }
-    let list = endpoints.map { endpoint in
+    // Mostly few endpoints are others: those that stay at their place are found without hashing.
+    let stays = before.indices.map { index in
+      index < endpoints.count && before[index].endpoint.serverKey == endpoints[index].serverKey
+        && before[index].endpoint.sharesConnections(with: endpoints[index])
+    }
+    var old: [Endpoint.ServerKey: Subchannel] = [:]
+    for index in before.indices where !stays[index] { old[before[index].endpoint.serverKey] = before[index] }
+    self.subchannels.list = endpoints.indices.map { index in
+      let endpoint = endpoints[index]
       let isEager = self.policy.keepsConnected(endpoint)
+      if index < stays.count, stays[index] {
+        before[index].update(endpoint, keepsConnection: isEager)
+        return before[index]
+      }
       // Connections were verified for the name that the endpoint had.
-      if let known = old[endpoint.identity], known.endpoint.sharesConnections(with: endpoint) {
-        old[endpoint.identity] = nil
+      if !old.isEmpty, let known = old[endpoint.serverKey], known.endpoint.sharesConnections(with: endpoint) {
+        old[endpoint.serverKey] = nil
         known.update(endpoint, keepsConnection: isEager)
         return known
       }
       let seed = self.random.next()
       return self.subchannels.add {
-        Subchannel($0, endpoint, in: self.environment, of: channel, keepsConnection: isEager, seed: seed)
+        Subchannel($0, endpoint, in: self.shared, of: channel, keepsConnection: isEager, seed: seed)
       }
     }
-    self.subchannels.list = list
+    guard !old.isEmpty else { return }
     // In list order, so that the calls that wait for these subchannels keep their order.
-    for subchannel in before where old[subchannel.endpoint.identity] != nil {
-      self.subchannels.retire(subchannel)
-      subchannel.retire()
+    for index in before.indices where !stays[index] && old[before[index].endpoint.serverKey] === before[index]
+    {
+      self.subchannels.retire(before[index])
+      before[index].retire()
     }
   }
 
   private func configureSubchannels(_ rules: ChannelRules) {
     let service = rules.healthCheckedService
     let connections = rules.maximumHTTP2Connections
+    let (tracker, usesHealth) = (self.policy.countsCalls ? self.tracker : nil, self.policy.usesHealth)
     for subchannel in self.subchannels.list {
       subchannel.pool.update { $0.allow(http2Connections: connections) }
-      subchannel.tracker = self.policy.countsCalls ? self.tracker : nil
-      subchannel.watches.watchHealth(of: self.policy.usesHealth ? service : nil)
+      subchannel.tracker = tracker
+      subchannel.watches.watchHealth(of: usesHealth ? service : nil)
       subchannel.watches.watchLoad(every: self.policy.outOfBandPeriod(of: subchannel.endpoint))
     }
-    if service != nil, !self.policy.usesHealth, !self.hasWarnedOfHealth {
+    if service != nil, !usesHealth, !self.hasWarnedOfHealth {
       self.hasWarnedOfHealth = true
       self.environment.logger.warning(
         "health is not checked: pick_first has one endpoint; choose another policy, such as roundRobin",
@@ -269,7 +285,11 @@ private struct RequestHeaders: PickHeaders {
 extension HTTPStreamRequest {
   /// The target without the query that a GET has.
   var path: String {
-    guard let query = self.target.utf8.firstIndex(of: UInt8(ascii: "?")) else { return self.target }
+    // Of the bytes: the search in a string takes many steps for each of them.
+    let hasQuery = self.target.utf8.withContiguousStorageIfAvailable { $0.contains(UInt8(ascii: "?")) }
+    guard hasQuery != false, let query = self.target.utf8.firstIndex(of: UInt8(ascii: "?")) else {
+      return self.target
+    }
     return String(self.target[..<query])
   }
 }

@@ -97,7 +97,7 @@ extension ChannelSnapshot {
   private static let routes = "routes"
 
   /// To be called on the channel's executor.
-  init(_ channel: OriginChannel) {
+  package init(_ channel: OriginChannel) {
     let subchannels = channel.endpoints.subchannels
     self.init(
       origin: channel.origin.description,

@@ -9,7 +9,7 @@ final class EndpointPool: MemberOwner, QueueOwner {
 
   weak var subchannel: Subchannel?
   private let watches: EndpointWatches
-  private let environment: ChannelEnvironment
+  private let shared: SharedEnvironment
   /// Each call changes it, so exclusivity is not checked at run time. That is safe: the pool calls nobody.
   @exclusivity(unchecked) var state: Pool
   private var attempts: [Pool.ConnectionID: PooledConnection] = [:]
@@ -22,13 +22,14 @@ final class EndpointPool: MemberOwner, QueueOwner {
   private(set) var hasServed = false
 
   init(
-    in environment: ChannelEnvironment,
+    in shared: SharedEnvironment,
     watches: EndpointWatches,
     keepsConnection: Bool,
     seed: UInt64
   ) {
-    self.environment = environment
+    self.shared = shared
     self.watches = watches
+    let environment = shared.environment
     self.backoff = ConnectionBackoff(environment.backoff)
     self.random = SeededRandom(seed: seed)
     self.lastUse = environment.executor.now
@@ -38,7 +39,7 @@ final class EndpointPool: MemberOwner, QueueOwner {
     )
   }
 
-  private var now: Duration { self.environment.executor.now }
+  private var now: Duration { self.shared.environment.executor.now }
 
   /// Changes the pool's state and does what follows.
   func update(_ change: (inout Pool) -> [Pool.Action]) {
@@ -57,7 +58,7 @@ final class EndpointPool: MemberOwner, QueueOwner {
   /// A call that was given a connection was cancelled: another call gets the room.
   func giveBack(_ member: PooledConnection) {
     guard case .member(let id) = member.role else { return }
-    self.environment.executor.later { self.run(self.state.streamClosed(id, now: self.now)) }
+    self.shared.environment.executor.later { self.run(self.state.streamClosed(id, now: self.now)) }
   }
 
   /// Puts a call behind those that wait for a connection.
@@ -92,7 +93,7 @@ final class EndpointPool: MemberOwner, QueueOwner {
     for action in actions { self.run(action) }
     // After all actions: calls that are to start next still wait.
     if let channel = self.subchannel?.channel, channel.isShutDown {
-      self.environment.executor.later { channel.waitingDidChange() }
+      self.shared.environment.executor.later { channel.waitingDidChange() }
     }
   }
 
@@ -100,7 +101,7 @@ final class EndpointPool: MemberOwner, QueueOwner {
     switch action {
     case .open(let id):
       guard let subchannel = self.subchannel, let address = subchannel.race.address else {
-        self.environment.executor.later {
+        self.shared.environment.executor.later {
           self.run(self.state.connectionClosed(id, error: .connectionReplaced))
         }
         return
@@ -126,12 +127,12 @@ final class EndpointPool: MemberOwner, QueueOwner {
       self.attempts.removeValue(forKey: id)?.abandon(error)
     case .backOff:
       let delay = self.backoff.next(random: &self.random)
-      _ = self.environment.executor.schedule(after: delay, with: self) { pool in
+      _ = self.shared.environment.executor.schedule(after: delay, with: self) { pool in
         pool.update { $0.backoffDidElapse() }
       }
     case .checkIdle(let delay):
       // Later, so that calls that wait for a connection get it first.
-      _ = self.environment.executor.schedule(after: max(delay, .milliseconds(1)), with: self) { pool in
+      _ = self.shared.environment.executor.schedule(after: max(delay, .milliseconds(1)), with: self) { pool in
         pool.update { $0.checkIdle(now: pool.now) }
       }
     case .lost(let error):
@@ -143,7 +144,7 @@ final class EndpointPool: MemberOwner, QueueOwner {
 
   // MARK: - Connections
 
-  var peer: String { self.environment.origin.description }
+  var peer: String { self.shared.environment.origin.description }
 
   /// The race has a connection.
   ///
@@ -175,10 +176,10 @@ final class EndpointPool: MemberOwner, QueueOwner {
   /// A connection takes calls from now on.
   private func opened(_ connection: PooledConnection, _ id: Pool.ConnectionID) {
     self.subchannel?.counters.openedConnections += 1
-    self.environment.report(.connectionOpened(endpoint: connection.name))
-    guard let age = self.environment.configuration.maximumConnectionAge?.clamped else { return }
+    self.shared.environment.report(.connectionOpened(endpoint: connection.name))
+    guard let age = self.shared.environment.configuration.maximumConnectionAge?.clamped else { return }
     let limit = max(age, .milliseconds(1)).scaled(by: 0.9 + 0.2 * self.random.fraction())
-    connection.timer = self.environment.executor.schedule(after: limit, with: self) { pool in
+    connection.timer = self.shared.environment.executor.schedule(after: limit, with: self) { pool in
       pool.update { $0.renew(id) }
     }
   }
@@ -210,7 +211,7 @@ final class EndpointPool: MemberOwner, QueueOwner {
       if self.attempts.removeValue(forKey: id) != nil {
         self.subchannel?.attemptFailed(failure)
       } else {
-        self.environment.report(.connectionClosed(endpoint: connection.name))
+        self.shared.environment.report(.connectionClosed(endpoint: connection.name))
         self.watches.connectionDidClose()
         self.hasServed = self.hasServed || hasServed
       }
@@ -222,7 +223,7 @@ final class EndpointPool: MemberOwner, QueueOwner {
       guard !self.state.waiting.isEmpty else { return }
       // Most servers will have answered by then.
       let delay = AddressRace.Configuration.defaults.attemptDelay
-      _ = self.environment.executor.schedule(after: delay, with: self) { pool in
+      _ = self.shared.environment.executor.schedule(after: delay, with: self) { pool in
         pool.update { $0.openForWaiting() }
       }
     case .alive:

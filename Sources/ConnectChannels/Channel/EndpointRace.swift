@@ -5,7 +5,7 @@ internal import Connect
 /// Attempts hold it until they have failed, or are connections of the pool.
 final class EndpointRace: AttemptOwner {
   weak var subchannel: Subchannel?
-  private let environment: ChannelEnvironment
+  private let shared: SharedEnvironment
   private let pool: EndpointPool
   private var random: SeededRandom
   private var race: AddressRace
@@ -16,14 +16,14 @@ final class EndpointRace: AttemptOwner {
 
   init(
     _ addresses: [EndpointAddress],
-    in environment: ChannelEnvironment,
+    in shared: SharedEnvironment,
     pool: EndpointPool,
     seed: UInt64
   ) {
-    self.environment = environment
+    self.shared = shared
     self.pool = pool
     self.random = SeededRandom(seed: seed)
-    self.race = AddressRace(addresses, configuration: .init(backoff: environment.backoff))
+    self.race = AddressRace(addresses, configuration: .init(backoff: shared.environment.backoff))
   }
 
   var state: ConnectivityState { self.race.state }
@@ -40,7 +40,7 @@ final class EndpointRace: AttemptOwner {
   /// Why there is no connection.
   var error: ConnectError? { self.failures.combined(peer: self.peer) }
 
-  private var now: Duration { self.environment.executor.now }
+  private var now: Duration { self.shared.environment.executor.now }
 
   // MARK: - Wishes
 
@@ -120,7 +120,7 @@ final class EndpointRace: AttemptOwner {
         self.pool.update { $0.drainAll() }
       case .schedule(let delay):
         self.timer?.cancel()
-        self.timer = self.environment.executor.schedule(after: delay, with: self) {
+        self.timer = self.shared.environment.executor.schedule(after: delay, with: self) {
           $0.timer = nil
           $0.run($0.race.timerFired(now: $0.now, random: &$0.random))
         }

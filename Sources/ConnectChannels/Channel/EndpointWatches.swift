@@ -5,7 +5,7 @@ internal import Logging
 /// Confined to the channel's executor.
 final class EndpointWatches {
   weak var subchannel: Subchannel?
-  private let environment: ChannelEnvironment
+  private let shared: SharedEnvironment
   private var random: SeededRandom
   /// Nil if health is not watched.
   private(set) var health: EndpointHealth?
@@ -25,8 +25,8 @@ final class EndpointWatches {
     }
   }
 
-  init(in environment: ChannelEnvironment, seed: UInt64) {
-    self.environment = environment
+  init(in shared: SharedEnvironment, seed: UInt64) {
+    self.shared = shared
     self.random = SeededRandom(seed: seed)
   }
 
@@ -107,7 +107,7 @@ final class EndpointWatches {
 
   // MARK: - For watches
 
-  var executor: any CallExecutor { self.environment.executor }
+  var executor: any CallExecutor { self.shared.environment.executor }
 
   /// The version of HTTP that the server speaks; nil while there is no connection.
   var connectedVersion: HTTPConnectionInfo.Version? { self.subchannel?.connectedVersion }
@@ -124,9 +124,9 @@ final class EndpointWatches {
 
   func warn(_ message: String) {
     let endpoint = self.subchannel?.endpoint.description ?? ""
-    self.environment.logger.warning(
+    self.shared.environment.logger.warning(
       "\(message)",
-      metadata: ["origin": "\(self.environment.origin)", "endpoint": "\(endpoint)"]
+      metadata: ["origin": "\(self.shared.environment.origin)", "endpoint": "\(endpoint)"]
     )
   }
 }

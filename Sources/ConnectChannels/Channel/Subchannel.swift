@@ -10,7 +10,7 @@ final class Subchannel {
   private(set) var endpoint: Endpoint
   /// How long it took to find the addresses.
   private let nameResolution: Duration
-  private let environment: ChannelEnvironment
+  private let shared: SharedEnvironment
   /// The environment's observer, copied because each call reads it.
   private let observer: (any ChannelObserver)?
   weak var channel: OriginChannel?
@@ -26,28 +26,28 @@ final class Subchannel {
   init(
     _ id: EndpointID,
     _ endpoint: Endpoint,
-    in environment: ChannelEnvironment,
+    in shared: SharedEnvironment,
     of channel: OriginChannel,
     keepsConnection: Bool,
     seed: UInt64
   ) {
     self.id = id
     self.endpoint = endpoint
-    self.environment = environment
-    self.observer = environment.configuration.observer
+    self.shared = shared
+    self.observer = shared.environment.configuration.observer
     self.channel = channel
     self.nameResolution = channel.resolution.duration
     var seeds = SeededRandom(seed: seed)
-    self.watches = EndpointWatches(in: environment, seed: seeds.next())
+    self.watches = EndpointWatches(in: shared, seed: seeds.next())
     self.pool = EndpointPool(
-      in: environment,
+      in: shared,
       watches: self.watches,
       keepsConnection: keepsConnection,
       seed: seeds.next()
     )
     self.race = EndpointRace(
       endpoint.addresses,
-      in: environment,
+      in: shared,
       pool: self.pool,
       seed: seed
     )
@@ -101,7 +101,7 @@ final class Subchannel {
   func update(_ endpoint: Endpoint, keepsConnection: Bool) {
     if keepsConnection != self.pool.state.growth.limits.keepsLast {
       self.pool.state.growth.limits.keepsLast = keepsConnection
-      self.pool.update { $0.checkIdle(now: self.environment.executor.now, isDue: false) }
+      self.pool.update { $0.checkIdle(now: self.shared.environment.executor.now, isDue: false) }
     }
     guard endpoint != self.endpoint else { return }
     self.endpoint = endpoint
@@ -157,17 +157,17 @@ final class Subchannel {
     if let authority = request.destination?.authority, let error = member.authorities?.refusal(of: authority)
     {
       self.pool.giveBack(member)
-      return RefusedStream(error, handler, on: self.environment.executor)
+      return RefusedStream(error, handler, on: self.shared.environment.executor)
     }
     if let observer = self.observer {
-      let waited = start.map { self.environment.executor.now - $0 }
+      let waited = start.map { self.shared.environment.executor.now - $0 }
       let place = PickPlace(
-        cluster: additions?.cluster ?? self.endpoint.cluster ?? self.environment.cluster,
+        cluster: additions?.cluster ?? self.endpoint.cluster ?? self.shared.environment.cluster,
         zone: self.endpoint.zone(at: member.address),
-        ownZone: self.environment.configuration.zone
+        ownZone: self.shared.environment.configuration.zone
       )
       let event = ChannelEvent.picked(endpoint: member.name, waited: waited, place: place)
-      observer.channel(to: self.environment.origin, did: event)
+      observer.channel(to: self.shared.environment.origin, did: event)
     }
     func send(_ request: HTTPStreamRequest) -> any HTTPStream {
       let counter = additions?.counting.map { counting in
@@ -206,14 +206,14 @@ final class Subchannel {
       role,
       to: address,
       serverName: self.endpoint.serverName,
-      cluster: self.endpoint.cluster ?? self.environment.cluster,
-      timeLimit: self.environment.connectTimeout,
+      cluster: self.endpoint.cluster ?? self.shared.environment.cluster,
+      timeLimit: self.shared.environment.connectTimeout,
       nameResolution: self.nameResolution,
       owner: owner
     )
     // Later, so that an immediate failure does not reach a handler from within `startStream`.
-    let opening = Confined((connection, self.environment.opener), to: self.environment.executor)
-    self.environment.executor.execute {
+    let opening = Confined((connection, self.shared.environment.opener), to: self.shared.environment.executor)
+    self.shared.environment.executor.execute {
       let (connection, opener) = opening.value
       if connection.isWanted { opener.open(connection) }
     }
@@ -222,10 +222,12 @@ final class Subchannel {
 
   func attemptFailed(_ failure: AddressFailure) {
     self.counters.failedAttempts += 1
-    self.environment.report(.connectionFailed(endpoint: failure.address.description, failure.error))
-    self.environment.logger.debug(
+    self.shared.environment.report(.connectionFailed(endpoint: failure.address.description, failure.error))
+    self.shared.environment.logger.debug(
       "could not connect",
-      metadata: ["origin": "\(self.environment.origin)", "error": "\(String(reflecting: failure.error))"]
+      metadata: [
+        "origin": "\(self.shared.environment.origin)", "error": "\(String(reflecting: failure.error))",
+      ]
     )
     self.race.note(failure)
   }

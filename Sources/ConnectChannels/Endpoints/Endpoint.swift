@@ -3,30 +3,86 @@
 /// A server that has several addresses (for example IPv4 and IPv6) is one endpoint and gets one share of the calls.
 /// DNS cannot tell which addresses are of the same server, so each address of DNS is an endpoint (gRFC A61).
 public struct Endpoint: Sendable, Hashable {
+  private struct Values: Sendable, Hashable {
+    var addresses: [EndpointAddress]
+    var weight: UInt32
+    var zone: String?
+    var serverName: String?
+    var key: String?
+    var path: [String]
+    var cluster: String?
+    var security: String?
+    var zones: [EndpointAddress: String]? = nil
+  }
+
+  /// Never changes. Lists of endpoints are copied with each change of one, so that a copy should take one reference.
+  private final class Storage: Sendable {
+    let values: Values
+
+    init(_ values: Values) {
+      self.values = values
+    }
+  }
+
+  private var storage: Storage
+
+  private mutating func change(_ change: (inout Values) -> Void) {
+    var values = self.storage.values
+    change(&values)
+    self.storage = Storage(values)
+  }
+
   /// Where the endpoint listens, the preferred address first.
-  public var addresses: [EndpointAddress]
+  public var addresses: [EndpointAddress] {
+    get { self.storage.values.addresses }
+    set { self.change { $0.addresses = newValue } }
+  }
   /// Its share of the calls relative to the other endpoints, for policies that use weights. 0 means unknown.
-  public var weight: UInt32
+  public var weight: UInt32 {
+    get { self.storage.values.weight }
+    set { self.change { $0.weight = newValue } }
+  }
   /// Where it runs, such as an availability zone.
-  public var zone: String?
+  public var zone: String? {
+    get { self.storage.values.zone }
+    set { self.change { $0.zone = newValue } }
+  }
   /// The name that TLS verifies in place of the origin's host and the client's `tls.serverName`. It has the same forms as
   /// that. If it changes, the endpoint gets new connections.
-  public var serverName: String?
+  public var serverName: String? {
+    get { self.storage.values.serverName }
+    set { self.change { $0.serverName = newValue } }
+  }
   /// A name that stays the same when the addresses change, such as that of a pod in a StatefulSet. Ring hash places
   /// the endpoint by it (gRFC A76: `hash_key`).
-  public var key: String?
+  public var key: String? {
+    get { self.storage.values.key }
+    set { self.change { $0.key = newValue } }
+  }
   /// To which parts of a tree of policies it belongs, the outermost first: the names of children of
   /// ``BalancingPolicy/priority(_:)`` and ``BalancingPolicy/weightedTarget(_:)``. Where the path is too short, ``zone`` is the
   /// name. Empty by default.
-  public var path: [String]
+  public var path: [String] {
+    get { self.storage.values.path }
+    set { self.change { $0.path = newValue } }
+  }
   /// The name of the cluster that it belongs to, if that is another than the one that routes have chosen: a part of an aggregate.
   /// Transports choose TLS by it. If it changes, the endpoint gets new connections.
-  public var cluster: String?
+  public var cluster: String? {
+    get { self.storage.values.cluster }
+    set { self.change { $0.cluster = newValue } }
+  }
   /// Names what transports secure its connections with; nil, the default, for what does not change. If it changes, the endpoint gets
   /// new connections.
-  public var security: String?
+  public var security: String? {
+    get { self.storage.values.security }
+    set { self.change { $0.security = newValue } }
+  }
   /// The zones of the addresses, if several servers were merged whose zones differ.
-  private(set) var zones: [EndpointAddress: String]?
+  private(set) var zones: [EndpointAddress: String]? {
+    get { self.storage.values.zones }
+    set { self.change { $0.zones = newValue } }
+  }
 
   /// An endpoint with the given addresses, the preferred one first.
   public init(
@@ -39,15 +95,37 @@ public struct Endpoint: Sendable, Hashable {
     cluster: String? = nil,
     security: String? = nil
   ) {
-    self.addresses = addresses
-    self.weight = weight
-    self.zone = zone
-    self.serverName = serverName
-    self.key = key
-    self.path = path
-    self.cluster = cluster
-    self.security = security
+    self.storage = Storage(
+      Values(
+        addresses: addresses,
+        weight: weight,
+        zone: zone,
+        serverName: serverName,
+        key: key,
+        path: path,
+        cluster: cluster,
+        security: security
+      )
+    )
   }
+
+  /// The same server at another place.
+  package func placed(zone: String?, path: [String], security: String?, weight: UInt32) -> Endpoint {
+    var endpoint = self
+    endpoint.change { values in
+      (values.zone, values.path, values.security, values.weight) = (zone, path, security, weight)
+    }
+    return endpoint
+  }
+
+  public static func == (left: Endpoint, right: Endpoint) -> Bool {
+    left.isIdentical(to: right) || left.storage.values == right.storage.values
+  }
+
+  public func hash(into hasher: inout Hasher) { self.storage.values.hash(into: &hasher) }
+
+  /// Whether it is a copy of the other one. Others may be equal, too.
+  func isIdentical(to other: Endpoint) -> Bool { self.storage === other.storage }
 
   /// An endpoint with one address, weight 1, and no other attributes.
   public init(_ address: EndpointAddress) {
@@ -108,6 +186,34 @@ extension Endpoint {
     return self.cluster.map { .member(cluster: $0, server) } ?? server
   }
 
+  /// Is equal where ``identity`` is, and takes fewer steps to make and to hash.
+  struct ServerKey: Hashable {
+    private enum Server: Hashable {
+      case key(String)
+      case address(EndpointAddress)
+      case addresses(Set<EndpointAddress>)
+    }
+
+    private let server: Server
+    private let cluster: String?
+
+    init(_ endpoint: Endpoint) {
+      self.cluster = endpoint.cluster
+      if let key = endpoint.key, !key.isEmpty {
+        self.server = .key(key)
+        return
+      }
+      let addresses = endpoint.addresses
+      if let first = addresses.first, addresses.allSatisfy({ $0 == first }) {
+        self.server = .address(first)
+      } else {
+        self.server = .addresses(Set(addresses))
+      }
+    }
+  }
+
+  var serverKey: ServerKey { ServerKey(self) }
+
   /// The text that ring hash and random subsets hash.
   var hashKey: String {
     if let key = self.key, !key.isEmpty { return key }
@@ -119,8 +225,9 @@ extension Sequence<Endpoint> {
   /// The endpoints without duplicates, so that no server gets a double share. The first endpoint with each identity
   /// stays.
   public func withoutDuplicates() -> [Endpoint] {
-    var seen: Set<Endpoint.Identity> = []
-    return self.filter { seen.insert($0.identity).inserted }
+    var seen: Set<Endpoint.ServerKey> = []
+    seen.reserveCapacity(self.underestimatedCount)
+    return self.filter { seen.insert($0.serverKey).inserted }
   }
 }
 

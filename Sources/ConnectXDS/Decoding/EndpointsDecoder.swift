@@ -8,6 +8,7 @@ struct EndpointsDecoder {
     at place: FieldPlace
   ) -> EndpointsResource {
     var addresses: Set<EndpointAddress> = []
+    addresses.reserveCapacity(message.endpoints.reduce(0) { $0 + $1.lbEndpoints.count })
     var priorities: [UInt32: [EndpointsResource.Locality]] = [:]
     for (index, locality) in message.endpoints.enumerated() {
       let place = place.element("endpoints", index)
@@ -74,12 +75,14 @@ struct EndpointsDecoder {
       subZone: message.locality.subZone
     )
     var endpoints: [Endpoint] = []
+    endpoints.reserveCapacity(message.lbEndpoints.count)
     var sum: UInt64 = 0
     for (index, endpoint) in message.lbEndpoints.enumerated() {
-      let place = place.element("lb_endpoints", index)
-      guard let decoded = self.endpoint(endpoint, at: place) else { continue }
+      // Places are made for problems alone: there may be very many endpoints.
+      func here() -> FieldPlace { place.element("lb_endpoints", index) }
+      guard let decoded = self.endpoint(endpoint, at: here) else { continue }
       for address in decoded.addresses where !addresses.insert(address).inserted {
-        place.report("duplicate endpoint address \"\(address)\"")
+        here().report("duplicate endpoint address \"\(address)\"")
       }
       // Draining ones are checked, but get no calls.
       if endpoint.healthStatus == .draining { continue }
@@ -94,47 +97,52 @@ struct EndpointsDecoder {
   /// - Returns: Nil for endpoints that are not healthy.
   private func endpoint(
     _ message: Envoy_Config_Endpoint_V3_LbEndpoint,
-    at place: FieldPlace
+    at place: () -> FieldPlace
   ) -> Endpoint? {
     switch message.healthStatus {
     case .unknown, .healthy, .draining: break
     case .unhealthy, .timeout, .degraded, .UNRECOGNIZED: return nil
     }
     let weight = message.hasLoadBalancingWeight ? message.loadBalancingWeight.value : 1
-    if weight == 0 { place.field("load_balancing_weight").report("must be greater than 0") }
-    let place = place.field("endpoint")
+    if weight == 0 { place().field("load_balancing_weight").report("must be greater than 0") }
     guard case .endpoint(let endpoint) = message.hostIdentifier else {
-      place.report("field not present")
+      place().field("endpoint").report("field not present")
       return nil
     }
     var addresses: [EndpointAddress] = []
-    let first = self.address(endpoint.hasAddress ? endpoint.address : nil, at: place.field("address"))
+    let first = self.address(endpoint.hasAddress ? endpoint.address : nil) {
+      place().field("endpoint").field("address")
+    }
     if let first { addresses.append(first) }
     for (index, additional) in endpoint.additionalAddresses.enumerated() {
-      let place = place.element("additional_addresses", index).field("address")
-      let address = self.address(additional.hasAddress ? additional.address : nil, at: place)
+      let address = self.address(additional.hasAddress ? additional.address : nil) {
+        place().field("endpoint").element("additional_addresses", index).field("address")
+      }
       if let address { addresses.append(address) }
     }
     guard !addresses.isEmpty else { return nil }
     return Endpoint(addresses: addresses, weight: weight)
   }
 
-  private func address(_ message: Envoy_Config_Core_V3_Address?, at place: FieldPlace) -> EndpointAddress? {
+  private func address(
+    _ message: Envoy_Config_Core_V3_Address?,
+    at place: () -> FieldPlace
+  ) -> EndpointAddress? {
     guard let message else {
-      place.report("field not present")
+      place().report("field not present")
       return nil
     }
-    let place = place.field("socket_address")
     guard case .socketAddress(let socket) = message.address else {
-      place.report("field not present")
+      place().field("socket_address").report("field not present")
       return nil
     }
     guard socket.portValue <= 65_535 else {
-      place.field("port_value").report("invalid port")
+      place().field("socket_address").field("port_value").report("invalid port")
       return nil
     }
     guard let address = IPAddress(socket.address) else {
-      place.report("failed to parse address \"\(socket.address)\": it has to be an IP address")
+      place().field("socket_address")
+        .report("failed to parse address \"\(socket.address)\": it has to be an IP address")
       return nil
     }
     return .ip(address, port: Int(socket.portValue))

@@ -79,15 +79,12 @@ extension [Endpoint] {
     let path = [priority, zone]
     let factor = policy.multipliesWeights ? Swift.max(locality.weight, 1) : 1
     for endpoint in locality.endpoints {
-      var endpoint = endpoint
-      endpoint.zone = zone
-      endpoint.path = path
-      endpoint.security = security
+      var weight = endpoint.weight
       if factor != 1 {
-        let (weight, isTooLarge) = Swift.max(endpoint.weight, 1).multipliedReportingOverflow(by: factor)
-        endpoint.weight = isTooLarge ? .max : weight
+        let (product, isTooLarge) = Swift.max(weight, 1).multipliedReportingOverflow(by: factor)
+        weight = isTooLarge ? .max : product
       }
-      self.append(endpoint)
+      self.append(endpoint.placed(zone: zone, path: path, security: security, weight: weight))
     }
   }
 }
