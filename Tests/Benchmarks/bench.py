@@ -113,6 +113,18 @@ def rows():
             "recommended, all": "--recommended all",
         },
     )
+    yield unary(
+        "unary 20 B, 32 in flight, routes",
+        {"size": 20, "in-flight": 32},
+        peers=(),
+        **{
+            "none": "",
+            "1 route": "--fleet route",
+            "1 route, xDS": "--fleet mesh",
+            "none, 3 servers": "--fleet servers",
+            "1 route, xDS, 3 servers": "--fleet meshOfThree",
+        },
+    )
     for count in (1, 5):
         yield unary(
             f"unary 20 B, 32 in flight, gRPC, interceptors: {count}",

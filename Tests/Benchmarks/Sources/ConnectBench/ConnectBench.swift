@@ -31,6 +31,8 @@ struct ConnectBench: ParsableCommand {
   @Option(help: "proto or json.") var codec = "proto"
   @Flag(help: "HTTP/1.1 instead of HTTP/2.") var http1 = false
   @Flag(help: "HTTP/3 instead of HTTP/2; needs the roots.") var http3 = false
+  @Option(help: "Servers and routes in place of the address: servers, route, mesh, meshOfThree.") var fleet:
+    Fleet?
   @Option(help: "Bytes of a datagram of HTTP/3, on a network that carries more than usual.")
   var datagramSize: Int?
   @Option(help: "The server's root certificates; makes the client use TLS.") var roots: String?
@@ -119,6 +121,7 @@ struct Bench: Sendable {
       configuration.tls.serverName = "localhost"
       configuration.timeouts.idle = .seconds(600)
     }
+    options.fleet?.configure(&configuration.channel, port: options.workload.port)
     if let roots = options.roots { configuration.tls.trustRoots = .pemFile(roots) }
     self.httpClient = NIOHTTPClient(configuration: configuration, eventLoopGroup: eventLoopGroup)
     let host =

@@ -15,6 +15,10 @@ struct PickBench: ParsableCommand {
 
   /// The zone is that of the client.
   private static let policies: [(name: String, policy: BalancingPolicy, zone: String?)] = [
+    ("limited, round robin", .limited(Self.limits(), of: .roundRobin), nil),
+    ("limited, 2 drops", .limited(Self.limits(drops: 2), of: .roundRobin), nil),
+    ("tree of xDS", Self.mesh(), nil),
+    ("tree of xDS, 2 drops", Self.mesh(drops: 2), nil),
     ("pick first", .pickFirst, nil),
     ("round robin", .roundRobin, nil),
     ("least request of 2", .leastRequest(), nil),
@@ -32,6 +36,24 @@ struct PickBench: ParsableCommand {
   /// Endpoints are in these zones, in turn. Calls of a client without a zone go to all of them, those of a client in zone a stay
   /// there. Calls of the priority go to the first.
   private static let zones = ["a", "b", "c"]
+
+  /// - Parameter drops: How many categories are tried for each call.
+  private static func limits(drops: Int = 0) -> CallLimits {
+    CallLimits(
+      drops: (0..<drops).map { CallLimits.Drop(category: "\($0)", perMillion: 10) },
+      maximumCalls: 1_024,
+      statistics: CallStatistics(cluster: "mesh")
+    )
+  }
+
+  /// As `ConnectXDS` makes it of a cluster whose endpoints are in three localities.
+  private static func mesh(drops: Int = 0) -> BalancingPolicy {
+    let localities = Self.zones.map { BalancingPolicy.WeightedChild($0, weight: 1, .roundRobin) }
+    let priority = BalancingPolicy.priority([.init(Self.priority, .weightedTarget(localities))])
+    return .limited(Self.limits(drops: drops), of: priority)
+  }
+
+  private static let priority = "first"
 
   func run() throws {
     let count = min(max(self.endpoints, 1), 65_000)
@@ -59,7 +81,9 @@ struct PickBench: ParsableCommand {
     let list = (0..<count).compactMap { index -> BalancedEndpoint? in
       guard var endpoint = Endpoint("10.0.\(index / 250).\(1 + index % 250):80") else { return nil }
       endpoint.weight = UInt32(1 + index % 7)
-      endpoint.zone = Self.zones[index % Self.zones.count]
+      let zone = Self.zones[index % Self.zones.count]
+      endpoint.zone = zone
+      if policy.name == "limited" { endpoint.path = [Self.priority, zone] }
       return BalancedEndpoint(id: EndpointID(slot: index, generation: 1), endpoint: endpoint, state: .ready)
     }
     // Endpoints have different loads, for policies that compare these.
