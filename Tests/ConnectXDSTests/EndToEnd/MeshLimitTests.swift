@@ -1,4 +1,7 @@
 internal import Connect
+internal import ConnectChannels
+internal import ConnectNIO
+internal import Synchronization
 internal import XCTest
 
 /// Limits that control planes set for calls.
@@ -76,6 +79,60 @@ final class MeshLimitTests: XCTestCase {
     }
     let answer = await client.call(path)
     XCTAssertEqual(answer.code, .ok, "\(String(reflecting: answer.error))")
+  }
+
+  /// Keeps the clusters of calls that were dropped, and of those that were sent.
+  private final class Clusters: ChannelObserver {
+    let dropped = Mutex<[String?]>([])
+    let picked = Mutex<[String?]>([])
+
+    func channel(to origin: Origin, did event: ChannelEvent) {
+      switch event {
+      case .dropped(_, let cluster): self.dropped.withLock { $0.append(cluster) }
+      case .picked(_, _, let place): self.picked.withLock { $0.append(place.cluster) }
+      default: break
+      }
+    }
+  }
+
+  /// Errors, metrics and reports of an aggregate cluster name the part that drops or takes a call.
+  func testPartsOfAnAggregate() async throws {
+    try await Mesh.run { mesh in
+      try await mesh.plane.report(every: 0.1)
+      let locality = MeshResources.locality("a", mesh.servers.zone("a"))
+      func serve(limit: Int) async throws {
+        let breakers: JSON = ["thresholds": [["max_requests": .number(Double(limit))]]]
+        let settings: JSON = ["lrs_server": ["self": [:]], "circuit_breakers": breakers]
+        try await mesh.plane.put(.cluster, MeshResources.cluster("part", settings))
+      }
+      try await mesh.plane.put(.endpoints, MeshResources.endpoints("part", [locality]))
+      try await serve(limit: 0)
+      try await mesh.plane.put(.cluster, MeshResources.aggregate("whole", of: ["part"]))
+      try await mesh.serve([MeshResources.route(to: "whole")])
+      let clusters = Clusters()
+      try await MeshClient.run(
+        Mesh.bootstrap(mesh.address),
+        target: Mesh.target,
+        configure: { $0.channel.observer = clusters },
+        { client in
+          // Until there is a connection, calls wait for it.
+          var last: MeshClient.Answer?
+          try await eventually("a call is refused, but \(String(reflecting: last))") {
+            last = await client.call()
+            return last?.error?.message?.contains("circuit breaker") == true
+          }
+          let message = last?.error?.message ?? ""
+          XCTAssertTrue(message.contains("the cluster \"part\""), message)
+          XCTAssertEqual(Set(clusters.dropped.withLock { $0 }), ["part"])
+          try await eventually("the drop is reported") { try await self.drops(mesh, of: "part").count > 0 }
+          let count = try await self.drops(mesh, of: "whole").count
+          XCTAssertEqual(count, 0)
+          try await serve(limit: 10)
+          try await client.waitForServers(mesh.names("a"))
+          XCTAssertEqual(Set(clusters.picked.withLock { $0 }), ["part"])
+        }
+      )
+    }
   }
 
   /// A route's `max_stream_duration` is the deadline of calls that have a longer one, or none (gRFC A31).

@@ -41,6 +41,18 @@ enum MeshResources {
     return cluster.merging(more)
   }
 
+  /// A cluster that consists of others, in this order.
+  static func aggregate(_ name: String, of parts: [String]) -> JSON {
+    let config: JSON = [
+      "@type": "\(envoy)extensions.clusters.aggregate.v3.ClusterConfig",
+      "clusters": .array(parts.map { .string($0) }),
+    ]
+    return [
+      "name": .string(name),
+      "cluster_type": ["name": "envoy.clusters.aggregate", "typed_config": config],
+    ]
+  }
+
   /// TLS with the bootstrap's provider `certificates`, for roots and for the client's identity.
   static func mutualTLS(names: [JSON]) -> JSON {
     self.tls(["tls_certificate_provider_instance": ["instance_name": "certificates"]], names)
