@@ -23,6 +23,8 @@ final class ExplorerRun: @unchecked Sendable {
   let rules: OnlineRules
   let instances = InstanceWatch()
   private(set) var chooser: Chooser
+  /// Whether time has moved on while work was ready, so that some ends came late.
+  private(set) var hasJumped = false
   private var tokenCount = 0
   /// Since the last call began.
   private var pieces = 0
@@ -80,13 +82,16 @@ final class ExplorerRun: @unchecked Sendable {
     var answers = self.settings.server.answers(attempt)
     if answers.isEmpty { answers = [.ok] }
     let answer: ExplorerAnswer
-    if let kept = self.rules.keptAnswer, answers.contains(kept) {
-      answer = kept
+    if let kept = self.rules.keptAnswer, kept.holds(for: attempt), answers.contains(kept.answer) {
+      answer = kept.answer
     } else {
-      // Each other answer comes once, or from now on.
-      let option = self.choose(.answer, among: answers.count * 2 - 1)
-      answer = answers[option == 0 ? 0 : (option - 1) % (answers.count - 1) + 1]
-      if option >= answers.count { self.rules.keptAnswer = answer }
+      let others = answers.count - 1
+      // Each other answer comes once, for this attempt of each call, or from now on.
+      let option = self.choose(.answer, among: 1 + others * 3)
+      answer = option == 0 ? answers[0] : answers[(option - 1) % others + 1]
+      if option > others {
+        self.rules.keptAnswer = KeptAnswer(answer: answer, attempt: option > others * 2 ? nil : attempt.number)
+      }
     }
     self.log.cover("answers: \(answer)")
     let times: [(Duration?, Duration?)] = [
@@ -165,8 +170,9 @@ final class ExplorerRun: @unchecked Sendable {
     for _ in candidates.dropFirst() { kinds.append(.order) }
     if candidates.count > 1 { kinds.append(.postponement) }
     for _ in open { kinds.append(.cancellation) }
-    let withDeadline = open.filter { $0.deadline.map { $0 > self.executor.now } ?? false }
-    for _ in withDeadline { kinds.append(.deadline) }
+    let next = open.filter { $0.deadline.map { $0 > self.executor.now } ?? false }
+      .min { $0.deadline ?? .zero < $1.deadline ?? .zero }
+    if next != nil { kinds.append(.deadline) }
     var option = self.chooser.choose(kinds)
     if option < candidates.count {
       if option > 0 { self.log.cover("work in another order") }
@@ -188,7 +194,8 @@ final class ExplorerRun: @unchecked Sendable {
       self.callers.cancel(open[option].number, "", in: self)
       return
     }
-    let call = withDeadline[option - open.count]
+    guard let call = next else { return }
+    self.hasJumped = true
     self.log.cover("deadlines that passed during work")
     self.log.tell("deadline", call.number, "the deadline of call \(call.number) passes")
     self.executor.jump(to: call.deadline ?? .zero)

@@ -9,6 +9,8 @@ struct EndRules {
   let callers: [RunCallers.Caller]
   /// Whether a step of the test has failed, which may fail any call.
   let hasFailedStep: Bool
+  /// Whether time has moved on while work was ready, so that some ends came late.
+  let hasJumped: Bool
 
   /// The first rule that is broken.
   func firstFinding() -> Finding? {
@@ -129,7 +131,7 @@ struct EndRules {
 
   private func outcome(_ call: ExploredCall) -> Finding? {
     guard call.endTime != nil else { return nil }
-    if let deadline = call.deadline, let end = call.endTime, end > deadline {
+    if !self.hasJumped, let deadline = call.deadline, let end = call.endTime, end > deadline {
       return Finding(
         rule: "calls end at their deadline",
         reason: "call \(call.number) ends \(end - deadline) after its deadline"

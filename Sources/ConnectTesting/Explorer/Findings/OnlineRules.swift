@@ -8,7 +8,7 @@ final class OnlineRules {
 
   private let settings: ExplorerSettings
   /// What the server answers from now on, if the run has chosen so.
-  var keptAnswer: ExplorerAnswer?
+  var keptAnswer: KeptAnswer?
 
   init(_ settings: ExplorerSettings) {
     self.settings = settings
@@ -60,4 +60,13 @@ final class OnlineRules {
       "an interceptor still waited on a clock when its call was over, and proceeded \(now - end) after the end"
     )
   }
+}
+
+/// An answer that the server gives several times.
+struct KeptAnswer {
+  let answer: ExplorerAnswer
+  /// Only to attempts with this number; nil for all.
+  let attempt: Int?
+
+  func holds(for attempt: ExploredAttempt) -> Bool { self.attempt.map { $0 == attempt.number } ?? true }
 }

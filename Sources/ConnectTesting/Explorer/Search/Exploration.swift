@@ -138,7 +138,8 @@ final class Exploration<Observed: Sendable> {
         calls: calls,
         exchanges: run.server.exchanges,
         callers: run.callers.callers,
-        hasFailedStep: run.steps.hasFailed
+        hasFailedStep: run.steps.hasFailed,
+        hasJumped: run.hasJumped
       )
       if let finding = rules.firstFinding() ?? self.brokenCheck(run, subject.observed, calls) {
         run.log.find(finding.rule, finding.reason)
