@@ -40,7 +40,11 @@ extension ExplorationCase {
       return Subject { _ in CachedError(cache: cache) }
     }
     .calls(2)
+    .requests { _ in ("the same for all", [:]) }
     .server(.answers(.ok, .unavailable))
-    .allowing(.recovery, .sharedResponses)
+    .neighbours(false)
+    .check("a new attempt after an error") { run in
+      run.calls.allSatisfy { $0.code != .unavailable || !$0.attempts.isEmpty }
+    }
   )
 }

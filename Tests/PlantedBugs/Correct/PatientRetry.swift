@@ -29,6 +29,7 @@ extension ExplorationCase {
     InterceptorExplorer { world in Subject { _ in PatientRetry(clock: world.clock) } }
       .calls(2)
       .server(.answers(.ok, .unavailable, .permissionDenied))
+      .neighbours(false)
       .check("three attempts at most") { run in run.calls.allSatisfy { $0.attempts.count <= 3 } }
   )
 }

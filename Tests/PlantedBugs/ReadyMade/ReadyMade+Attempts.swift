@@ -73,6 +73,7 @@ extension ExplorationCase {
     .methods(.every)
     .idempotency(.idempotent)
     .server(.everyAnswer)
+    .neighbours(false)
     .check("four attempts at most") { run in run.calls.allSatisfy { $0.attempts.count <= 4 } }
   )
 
@@ -91,6 +92,7 @@ extension ExplorationCase {
     .idempotency(.idempotent)
     .server(.everyAnswer)
     .allowing(.failure)
+    .neighbours(false)
     .check("two attempts at most") { run in run.calls.allSatisfy { $0.attempts.count <= 2 } }
   )
 
