@@ -26,6 +26,7 @@ final class InterceptorExplorerTests: XCTestCase {
         .calls(2)
         .methods([.unary, .serverStream, .clientStream, .bidirectionalStream])
         .server(Self.allAnswers)
+        .quiet()
         .explore()
       XCTAssertEqual(report.schedules, 1_000)
       XCTAssertGreaterThan(report.distinct, 200)

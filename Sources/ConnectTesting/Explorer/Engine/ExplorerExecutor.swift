@@ -108,7 +108,10 @@ final class ExplorerExecutor: CallExecutor, TaskExecutor, @unchecked Sendable {
 
   /// Adds a piece of work.
   func add(_ work: Work, lane: Int) {
-    self.ready.append(Piece(lane: lane, work: work))
+    let piece = Piece(lane: lane, work: work)
+    // What follows postponed work in its lane waits with it.
+    let waits = lane > 0 && self.postponed.contains { $0.lane == lane }
+    if waits { self.postponed.append(piece) } else { self.ready.append(piece) }
   }
 
   /// Takes what other threads have added.

@@ -1,0 +1,129 @@
+import Connect
+import ConnectTesting
+import XCTest
+
+/// Each rule that holds without being asked for is broken by one interceptor.
+final class ExplorerRulesTests: XCTestCase {
+  func testLateProceed() async throws {
+    try await self.expect("nothing after the end", InterceptorExplorer(of: { _ in Mistakes.lateProceed() }))
+  }
+
+  func testProceedTwice() async throws {
+    try await self.expect("proceed once", InterceptorExplorer(of: { _ in Mistakes.proceedTwice() }))
+  }
+
+  func testSilenceOnErrors() async throws {
+    try await self.expect("each call ends", InterceptorExplorer(of: { _ in Mistakes.silentOnErrors() }))
+  }
+
+  func testDroppedProceed() async throws {
+    try await self.expect("each hook goes on", InterceptorExplorer(of: { _ in Mistakes.dropsProceed() }))
+  }
+
+  func testEndlessRetry() async throws {
+    try await self.expect("at most 10 attempts", InterceptorExplorer(of: { _ in Mistakes.endlessRetry() }))
+  }
+
+  func testHeadersThatPileUp() async throws {
+    try await self.expect("headers do not pile up", InterceptorExplorer(of: { _ in Mistakes.pilesUpHeaders() }))
+  }
+
+  func testLostTrailers() async throws {
+    try await self.expect("headers and trailers arrive", InterceptorExplorer(of: { _ in Mistakes.losesTrailers() }))
+  }
+
+  func testSwallowedErrors() async throws {
+    let explorer = InterceptorExplorer(of: { _ in Mistakes.swallowsErrors() })
+    try await self.expect("errors are not swallowed", explorer)
+    try await explorer.allowing(.recovery).quiet().explore()
+  }
+
+  func testLostAnswers() async throws {
+    let explorer = InterceptorExplorer(of: { _ in Mistakes.failsGoodAnswers() })
+    try await self.expect("good answers are not lost", explorer)
+    try await explorer.allowing(.failure).quiet().explore()
+  }
+
+  func testInstancesThatLiveOn() async throws {
+    let explorer = InterceptorExplorer(of: { _ in Mistakes.Registered() })
+    try await self.expect("instances are released", explorer)
+    try await explorer.schedules(100).allowing(.sharedInstances).quiet().explore()
+  }
+
+  func testASharedInstanceRaisesNoAlarm() async throws {
+    let shared = Mistakes.Registered()
+    try await InterceptorExplorer(of: { _ in shared }).quiet().explore()
+  }
+
+  func testPoller() async throws {
+    let explorer = InterceptorExplorer { world in Subject { _ in Mistakes.poller(world.clock) } }
+    try await self.expect("background work ends", explorer)
+    try await explorer.schedules(100).allowing(.backgroundWork, .sharedInstances).quiet().explore()
+  }
+
+  func testHeadersOfAnotherCall() async throws {
+    let explorer = InterceptorExplorer { _ in
+      let shared = Mistakes.SharedHeaders()
+      return Subject { _ in Mistakes.sharesHeaders(shared) }
+    }
+    try await self.expect("values stay in their call", explorer.calls(2))
+    try await explorer.quiet().explore()
+  }
+
+  func testLeakedPermit() async throws {
+    let explorer = InterceptorExplorer { _ in
+      let permit = Mistakes.Permit()
+      return Subject { _ in Mistakes.Limiter(permit: permit) }
+    }
+    try await self.expect("each call ends", explorer.calls(2))
+  }
+
+  // MARK: Streams
+
+  func testLostMessage() async throws {
+    try await self.expect(
+      "messages arrive as they were sent",
+      InterceptorExplorer(of: { _ in Mistakes.losesLastMessage() }).methods([.clientStream])
+    )
+  }
+
+  func testSwallowedLateError() async throws {
+    try await self.expect(
+      "errors are not swallowed",
+      InterceptorExplorer(of: { _ in Mistakes.swallowsLateErrors() })
+        .methods([.serverStream])
+        .server(.answers(.ok, .messagesThenFailure(.unavailable)))
+    )
+  }
+
+  func testHeldHeaders() async throws {
+    try await self.expect(
+      "each call ends",
+      InterceptorExplorer(of: { _ in Mistakes.holdsHeaders() }).methods([.serverStream])
+    )
+  }
+
+  // MARK: Helpers
+
+  /// Explores, expects that `rule` is broken, and that the printed schedule breaks it again.
+  private func expect<Observed>(
+    _ rule: String,
+    _ explorer: InterceptorExplorer<Observed>,
+    file: StaticString = #filePath,
+    line: UInt = #line
+  ) async throws {
+    do {
+      try await explorer.explore()
+      XCTFail("nothing was found", file: file, line: line)
+    } catch let failure as ExplorationFailure {
+      print(failure)
+      XCTAssertEqual(failure.rule, rule, failure.description, file: file, line: line)
+      do {
+        try await explorer.replay(failure.schedule)
+        XCTFail("not found again", file: file, line: line)
+      } catch let again as ExplorationFailure {
+        XCTAssertEqual(again.story, failure.story, file: file, line: line)
+      }
+    }
+  }
+}
