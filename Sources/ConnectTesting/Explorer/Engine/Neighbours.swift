@@ -73,7 +73,7 @@ final class NeighbourInterceptor: Interceptor {
   private static let failure = ConnectError(code: .unavailable, message: "another interceptor failed the request")
 
   /// A request at the innermost place.
-  private func handle<Request, Response>(
+  private func handle<Request: Sendable, Response>(
     _ request: Request,
     _ proceed: Proceed<RequestVerb<Request, Response>>
   ) {
@@ -83,7 +83,13 @@ final class NeighbourInterceptor: Interceptor {
       proceed(.failure(Self.failure))
     } else if self.takes(.innerDelay) {
       self.tell("inner delay", "an interceptor inside holds the request of call \(self.number) for 1 s")
-      _ = self.run.executor.schedule(after: .seconds(1)) { proceed(.success(request)) }
+      let here = Confined(self.run)
+      _ = self.run.executor.schedule(after: .seconds(1)) {
+        // The call may be over by now, which is not the fault of what is explored.
+        here.value.rules.isPaused = true
+        proceed(.success(request))
+        here.value.rules.isPaused = false
+      }
     } else {
       proceed(.success(request))
     }

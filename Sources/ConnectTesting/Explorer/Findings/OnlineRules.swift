@@ -10,6 +10,9 @@ final class OnlineRules {
   /// What the server answers from now on, if the run has chosen so.
   var keptAnswer: KeptAnswer?
 
+  /// While the explorer's own interceptors proceed.
+  var isPaused = false
+
   init(_ settings: ExplorerSettings) {
     self.settings = settings
   }
@@ -38,7 +41,7 @@ final class OnlineRules {
   ///
   /// - Parameter hook: What the library says of it.
   func proceedWasIgnored(_ hook: String, in run: ExplorerRun) {
-    guard run.log.finding == nil else { return }
+    guard !self.isPaused, run.log.finding == nil else { return }
     let now = run.executor.now
     guard hook == "the call is over" else {
       // A hook that an inner or outer neighbour has called again is not asked for its first answer any more.
