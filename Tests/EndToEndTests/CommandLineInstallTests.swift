@@ -30,9 +30,11 @@ final class CommandLineInstallTests: XCTestCase {
     let prefix = folder.appending(path: "opt/connect")
     for (path, part) in [
       ("share/bash-completion/completions/connectrpc", "doctor"),
+      ("share/bash-completion/completions/connectrpc", "whatif"),
       ("share/zsh/site-functions/_connectrpc", "doctor"),
       ("share/fish/vendor_completions.d/connectrpc.fish", "doctor"),
       ("share/man/man1/connectrpc.1", ".Nm connectrpc"),
+      ("share/man/man1/connectrpc.1", ".Sh WHATIF"),
     ] {
       let text = try String(contentsOf: prefix.appending(path: path), encoding: .utf8)
       XCTAssertTrue(text.contains(part), path)

@@ -386,7 +386,9 @@ final class CommandLineTests: XCTestCase {
   }
 
   func testHelp() async throws {
-    for arguments in [["--help"], ["call", "--help"], ["load", "--help"], ["doctor", "--help"]] {
+    for arguments in [
+      ["--help"], ["call", "--help"], ["load", "--help"], ["doctor", "--help"], ["whatif", "--help"],
+    ] {
       let process = try ChildProcess(product: "connectrpc", arguments: arguments)
       let text = try await process.readAll()
       XCTAssertGreaterThan(text.count, 500)

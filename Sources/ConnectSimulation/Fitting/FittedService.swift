@@ -51,10 +51,12 @@ public struct FittedService: Sendable {
   public var roundTrip: Latency
   /// How many calls begin in a second; zero if the trace has no times.
   public var callsPerSecond: Double
-  /// The calls in a second over time: one rate for each ``rateSeconds``.
+  /// The calls in a second over time, in parts of equal length: at most 60, of at least five seconds each. Their mean is
+  /// ``callsPerSecond`` as recorded.
   public var rates: [Double]
-  /// For how long each of ``rates`` holds, in seconds.
-  public var rateSeconds: Double
+  /// Whether servers work on for callers that have gone, by a timeout or with another attempt: true by default, since most servers
+  /// stop between steps at best.
+  public var finishesAbandonedRequests = true
   /// What was assumed, for people.
   public var notes: [String]
   /// What was recorded, to compare with.
@@ -95,9 +97,7 @@ public struct FittedService: Sendable {
     }
     notes += deviating.notes
     self.callsPerSecond = trace.callsPerSecond
-    let timeline = trace.timeline
-    self.rateSeconds = Double(timeline.length)
-    self.rates = timeline.parts.map { Double($0.calls) / Double(timeline.length) }
+    self.rates = Self.rates(trace.timeline)
     if let attempts = trace.total.attemptsPerCall, attempts > 1.001, trace.total.succeededAttempts.count == 0
     {
       notes.append(
@@ -105,6 +105,17 @@ public struct FittedService: Sendable {
       )
     }
     self.notes = notes
+  }
+
+  /// Long enough parts, so that chance does not count twice.
+  private static func rates(_ timeline: Timeline) -> [Double] {
+    let parts = timeline.parts
+    guard !parts.isEmpty else { return [] }
+    let count = min(max(parts.count * timeline.length / 5, 1), 60, parts.count)
+    return (0..<count).map { index in
+      let part = parts[index * parts.count / count..<(index + 1) * parts.count / count]
+      return Double(part.reduce(0) { $0 + $1.calls }) / Double(part.count * timeline.length)
+    }
   }
 
   /// Numbers within names count as numbers, so that `server-10` comes behind `server-9`.

@@ -33,6 +33,7 @@ struct TrialRun: Sendable {
       server.behaviour = FittedBehaviour(service, service.servers[index])
       index += 1
       server.concurrency = service.concurrency
+      server.finishesAbandonedRequests = service.finishesAbandonedRequests
       server.onArrival = { _ in figures.requestArrived(at: clock.now.offset) }
       for method in service.methods { server.onUnary(.bytes(method.path)) { _, _ in ByteBuffer() } }
     }
@@ -48,11 +49,8 @@ struct TrialRun: Sendable {
         zone: zone
       )
     }
-    let load: SimulatedLoad =
-      question.followsRecordedRates && !service.rates.isEmpty
-      ? .open(perSecond: service.rates.map { $0 * factor }, each: .seconds(service.rateSeconds))
-      : .open(perSecond: service.callsPerSecond * factor)
     let duration = max(question.duration, .seconds(1))
+    let load = Self.load(of: question, times: factor, over: duration)
     let report = await cluster.run(for: duration, load: load) { number in
       let method = figures.next()
       let start = clock.now.offset
@@ -62,6 +60,17 @@ struct TrialRun: Sendable {
     }
     let end = Int(duration.seconds.rounded(.up))
     return TrialRun(report: report, methods: figures.methods, seconds: figures.seconds(to: end))
+  }
+
+  private static func load(of question: WhatIf, times factor: Double, over duration: Duration)
+    -> SimulatedLoad
+  {
+    let (rates, rate) = (question.service.rates, question.service.callsPerSecond)
+    let mean = rates.reduce(0, +) / Double(max(rates.count, 1))
+    guard question.followsRecordedRates, rates.count > 1, mean > 0 else {
+      return .open(perSecond: rate * factor)
+    }
+    return .open(perSecond: rates.map { $0 / mean * rate * factor }, each: duration / rates.count)
   }
 
   /// - Returns: By what the load is multiplied.

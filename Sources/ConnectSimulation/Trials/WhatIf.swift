@@ -54,8 +54,8 @@ public struct WhatIf: Sendable {
   public var clientCount = 1
   /// The zones that servers are spread over in turn, and clients as well: one by default.
   public var zones = ["a"]
-  /// Whether the load changes over time as it was recorded, and not only by chance. False by default.
-  public var followsRecordedRates = false
+  /// Whether the load rises and falls as it was recorded, in the time that there is. True by default.
+  public var followsRecordedRates = true
   /// The timeout of calls that a service config gives none; nil, the default, for none.
   public var timeout: Duration?
 

@@ -1,5 +1,7 @@
 import ArgumentParser
 import ConnectChannels
+import ConnectProtobufC
+import ConnectReflection
 import ConnectSimulation
 import Foundation
 
@@ -62,8 +64,11 @@ struct Whatif: AsyncParsableCommand {
   )
   var rate: Double?
 
-  @Flag(help: "Let the load rise and fall as it was recorded.")
-  var recordedRates = false
+  @Flag(help: "Keep the load even, in place of its course as it was recorded.")
+  var evenLoad = false
+
+  @Flag(help: "Servers stop to work for callers that have gone; by default they finish.")
+  var stopsAbandoned = false
 
   @Option(
     help: ArgumentHelp(
@@ -100,6 +105,9 @@ struct Whatif: AsyncParsableCommand {
   @Flag(help: "Print the result as JSON.")
   var json = false
 
+  @OptionGroup(title: "Schema: calls of methods that it does not have are mistakes of the trace") var schema:
+    SchemaOptions
+
   func validate() throws {
     guard self.traces.isEmpty != (self.storm == nil) else {
       throw ValidationError(
@@ -133,12 +141,15 @@ struct Whatif: AsyncParsableCommand {
   // MARK: Trials
 
   private func tryChanges() async throws {
-    let trace = try self.readTraces()
+    let trace = try self.readTraces(try await self.methods())
     if trace.mistakes.count > 0 {
-      for line in trace.mistakes.description.split(separator: "\n") { Console.note(String(line)) }
+      let lines = trace.mistakes.description.split(separator: "\n").map(String.init)
+      Console.note("of the traces, \(lines[0])")
+      for line in lines.dropFirst() { Console.error(Console.line(line)) }
     }
     var service = FittedService(trace, servers: self.servers)
     if let concurrency = self.concurrency { service.concurrency = concurrency }
+    service.finishesAbandonedRequests = !self.stopsAbandoned
     if let rate = self.rate { service.callsPerSecond = rate }
     var question = WhatIf(
       service,
@@ -150,7 +161,7 @@ struct Whatif: AsyncParsableCommand {
     question.zones = self.changes.zoneNames
     question.clientCount = self.clients
     question.timeout = self.timeout?.duration
-    question.followsRecordedRates = self.recordedRates
+    question.followsRecordedRates = !self.evenLoad
     (question.seed, question.seedCount) = (self.seed, self.seeds)
     question.duration = self.length?.duration ?? Self.length(service.callsPerSecond)
     let isLive = Console.isErrorTerminal && !self.json
@@ -176,11 +187,17 @@ struct Whatif: AsyncParsableCommand {
     .joined(separator: "\n")
   }
 
-  private func readTraces() throws -> TrafficTrace {
+  /// The methods that there are; nil for any.
+  private func methods() async throws -> Set<String>? {
+    guard let files = try await self.schema.localFiles() else { return nil }
+    return try Failure.local { Set(try files.descriptorPool().services.flatMap(\.methods).map(\.info.path)) }
+  }
+
+  private func readTraces(_ methods: Set<String>?) throws -> TrafficTrace {
     var sum: TrafficTrace?
     for path in self.traces {
       do {
-        let trace = try TrafficTrace(contentsOf: path)
+        let trace = try TrafficTrace(contentsOf: path, methods: methods)
         if sum == nil { sum = trace } else { sum?.merge(trace) }
       } catch {
         let lines = "\(error)".split(separator: "\n").map(String.init)

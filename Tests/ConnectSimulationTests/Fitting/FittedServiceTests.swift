@@ -53,6 +53,8 @@ final class FittedServiceTests: XCTestCase {
     XCTAssertEqual(service.servers.map(\.name), ["server-0", "server-1", "server-2", "server-3"])
     XCTAssertNil(service.concurrency)
     XCTAssertEqual(service.callsPerSecond, 100, accuracy: 3)
+    XCTAssertEqual(service.rates.count, 20)
+    for rate in service.rates { XCTAssertEqual(rate, 100, accuracy: 25) }
     let method = try XCTUnwrap(service.methods.first)
     XCTAssertEqual(method.path, "/test.Greeter/Greet")
     XCTAssertEqual(method.share, 1, accuracy: 1e-9)
