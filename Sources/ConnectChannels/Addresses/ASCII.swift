@@ -19,6 +19,24 @@ enum ASCII {
     (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) ? Int(byte - UInt8(ascii: "0")) : nil
   }
 
+  /// Whether the text has the byte. Looks at eight bytes at a time, for text that each call has.
+  static func contains(_ byte: UInt8, in text: String) -> Bool {
+    let isFound = text.utf8.withContiguousStorageIfAvailable { bytes in
+      let raw = UnsafeRawBufferPointer(bytes)
+      let ones: UInt64 = 0x0101_0101_0101_0101
+      let wanted = ones &* UInt64(byte)
+      var index = 0
+      while index + 8 <= raw.count {
+        let word = raw.loadUnaligned(fromByteOffset: index, as: UInt64.self) ^ wanted
+        // Not zero if a byte of the word is.
+        if (word &- ones) & ~word & (ones &* 0x80) != 0 { return true }
+        index += 8
+      }
+      return raw[index...].contains(byte)
+    }
+    return isFound ?? text.utf8.contains(byte)
+  }
+
   static func lowercased(_ byte: UInt8) -> UInt8 {
     (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
   }

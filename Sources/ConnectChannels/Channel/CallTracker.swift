@@ -24,7 +24,8 @@ final class TrackedCall: HTTPStream, HTTPStreamHandler {
   private static let loadTrailer = "endpoint-load-metrics-bin"
   private static let loadHeader = "trailer-endpoint-load-metrics-bin"
 
-  private let subchannel: Subchannel
+  /// Nil if the balancer need not know of calls.
+  private let subchannel: Subchannel?
   /// Nil if the balancer need not know of calls.
   private let tracker: CallTracker?
   /// Nil if nobody counts the calls of a zone.
@@ -41,7 +42,7 @@ final class TrackedCall: HTTPStream, HTTPStreamHandler {
     _ counter: CallCounter?,
     start: (any HTTPStreamHandler) -> any HTTPStream
   ) {
-    self.subchannel = subchannel
+    self.subchannel = tracker == nil ? nil : subchannel
     self.tracker = tracker
     self.counter = counter
     self.handler = handler
@@ -54,9 +55,9 @@ final class TrackedCall: HTTPStream, HTTPStreamHandler {
   private func end(isSuccess: Bool?) -> (any HTTPStreamHandler)? {
     guard let handler = self.handler.take() else { return nil }
     self.stream = nil
-    if let tracker = self.tracker {
-      if let isSuccess { self.subchannel.counters.callEnded(isSuccess: isSuccess) }
-      tracker.loads.callEnded(self.subchannel.id)
+    if let tracker = self.tracker, let subchannel = self.subchannel {
+      if let isSuccess { subchannel.counters.callEnded(isSuccess: isSuccess) }
+      tracker.loads.callEnded(subchannel.id)
     }
     self.counter?.end(isSuccess: isSuccess ?? false)
     return handler
@@ -105,8 +106,10 @@ final class TrackedCall: HTTPStream, HTTPStreamHandler {
   }
 
   private func takeReport(_ metadata: Headers, named name: String) {
-    guard let tracker = self.tracker, self.subchannel.watches.takeReportsOfCalls else { return }
-    tracker.received(metadata, named: name, from: self.subchannel.id)
+    guard let tracker = self.tracker, let subchannel = self.subchannel,
+      subchannel.watches.takeReportsOfCalls
+    else { return }
+    tracker.received(metadata, named: name, from: subchannel.id)
   }
 
   private func note(_ headers: Headers) {

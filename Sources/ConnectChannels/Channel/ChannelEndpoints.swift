@@ -285,11 +285,10 @@ private struct RequestHeaders: PickHeaders {
 extension HTTPStreamRequest {
   /// The target without the query that a GET has.
   var path: String {
-    // Of the bytes: the search in a string takes many steps for each of them.
-    let hasQuery = self.target.utf8.withContiguousStorageIfAvailable { $0.contains(UInt8(ascii: "?")) }
-    guard hasQuery != false, let query = self.target.utf8.firstIndex(of: UInt8(ascii: "?")) else {
-      return self.target
-    }
+    // The search in a string takes many steps for each byte. Few targets have a query.
+    guard ASCII.contains(UInt8(ascii: "?"), in: self.target),
+      let query = self.target.utf8.firstIndex(of: UInt8(ascii: "?"))
+    else { return self.target }
     return String(self.target[..<query])
   }
 }

@@ -119,6 +119,30 @@ final class RoutedWaitTests: XCTestCase {
     XCTAssertEqual(fleet.network.attempts, addresses)
   }
 
+  /// The first ones of a service and of a channel are found in another way than those that follow.
+  func testManyMethodsAndClusters() {
+    let fleet = FakeFleet([], seed: 1)
+    fleet.network.answer = { $0.answer() }
+    func route(_ turn: Int) {
+      let numbers = Array(0..<20)
+      let clusters = numbers.map { ("c\($0)", Cluster("10.0.\(turn).\($0):80")) }
+      fleet.route(
+        numbers.map { Route(RouteMatch(path: .exact("/pkg.Service/M\($0)")), to: "c\($0)") },
+        Dictionary(uniqueKeysWithValues: clusters)
+      )
+    }
+    for turn in 1...2 {
+      route(turn)
+      for _ in 0..<2 {
+        for number in 0..<20 {
+          XCTAssertTrue(RoutedCall(fleet, path: "/pkg.Service/M\(number)").hasSucceeded, "\(number)")
+        }
+      }
+    }
+    XCTAssertEqual(fleet.network.counts.count, 40)
+    XCTAssertEqual(Set(fleet.network.counts.values), [2])
+  }
+
   func testAnUnchangedAnswerRebuildsNothing() {
     let fleet = FakeFleet([], seed: 1)
     fleet.network.answer = { $0.answer() }
