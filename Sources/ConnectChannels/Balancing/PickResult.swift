@@ -9,9 +9,10 @@ public enum PickResult: Sendable, Hashable {
   case connect(EndpointID)
   /// The call fails with `unavailable` and this message, unless it waits until the channel is ready.
   case fail(String)
+  // Indirect, so that the results of other calls stay small.
   /// The call fails at once with `unavailable`, also one that waits until the channel is ready. It is not retried nor hedged
   /// further. A hedge that is dropped ends its call: attempts of the call that still run are cancelled. For calls that are kept
   /// away from servers which are overloaded; the error names the category. `cluster` is the cluster that drops it, for
   /// observers and the error; nil for the channel's own.
-  case drop(category: String, cluster: String? = nil)
+  indirect case drop(category: String, cluster: String? = nil)
 }
