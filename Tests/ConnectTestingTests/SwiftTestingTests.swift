@@ -24,4 +24,13 @@ struct SwiftTestingTests {
     #expect(throws: ExpectationFailure.self) { try response.requireMessage() }
     #expect(throws: ExpectationFailure.self) { try requireEqual(1, 2) }
   }
+
+  @Test func anExplorationFailsWithItsStory() async throws {
+    let explorer = InterceptorExplorer(of: { _ in Mistakes.swallowsErrors() }).quiet()
+    let failure = await #expect(throws: ExplorationFailure.self) { try await explorer.explore() }
+    #expect(failure?.rule == "errors are not swallowed")
+    #expect(failure?.description.contains("the server answers attempt 1 of call 1: unavailable") == true)
+    #expect(failure?.test.contains("explorer.replay") == true)
+    try await explorer.allowing(.recovery).explore()
+  }
 }

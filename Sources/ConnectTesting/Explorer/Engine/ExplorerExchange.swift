@@ -257,8 +257,11 @@ final class ExplorerExchange: HTTPStream {
     #"{"code":"\#(code.name)","message":"\#(self.errorMessage(code))"}"#
   }
 
+  /// Whether its end has trailers.
+  var hasMetadata: Bool { self.plan.answer != .reset }
+
   /// The message of the server's errors.
-  func errorMessage(_ code: Code) -> String { "the server says \(code.name) (\(self.id))" }
+  private func errorMessage(_ code: Code) -> String { "the server says \(code.name) (\(self.id))" }
 
   /// A message of a stream.
   private func send(_ text: String) {

@@ -23,8 +23,8 @@ final class ExplorerRun: @unchecked Sendable {
   let rules: OnlineRules
   let instances = InstanceWatch()
   private(set) var chooser: Chooser
-  /// Whether time has moved on while work was ready, so that some ends came late.
-  private(set) var hasJumped = false
+  /// When time has last moved on while work was ready, so that some ends came late; nil if it never has.
+  private(set) var lastJump: Duration?
   private var tokenCount = 0
   /// Since the last call began.
   private var pieces = 0
@@ -195,10 +195,10 @@ final class ExplorerRun: @unchecked Sendable {
       return
     }
     guard let call = next else { return }
-    self.hasJumped = true
     self.log.cover("deadlines that passed during work")
     self.log.tell("deadline", call.number, "the deadline of call \(call.number) passes")
     self.executor.jump(to: call.deadline ?? .zero)
+    self.lastJump = self.executor.now
   }
 
   // MARK: Time

@@ -26,6 +26,7 @@ final class RunSteps {
     self.all.append(ExploredStep(name: name, time: run.executor.now))
     run.log.cover("steps of the test")
     run.log.tell("step", nil, "“\(name)” begins")
+    run.rules.check(beginOfStep: name, in: run)
     let here = Confined((steps: self, run: run))
     let options: [(delay: Duration?, isFailure: Bool)] =
       [(nil, false), (.milliseconds(50), false), (.seconds(2), false), (.seconds(30), false)]

@@ -172,11 +172,11 @@ struct EndRules {
 
   private func metadata(_ call: ExploredCall, of exchange: ExplorerExchange) -> Finding? {
     guard !self.allows(.changedMetadata) else { return nil }
-    var headers = call.headers
-    if let error = call.error { headers.append(contentsOf: error.metadata) }
-    for (place, fields, name) in [
-      ("header", headers, "x-answer"), ("trailer", call.trailers, "x-answer-trailer"),
-    ] {
+    var trailers = call.trailers
+    if let error = call.error { trailers.append(contentsOf: error.metadata) }
+    // The headers of an error may be in its metadata, or have gone with an error that was made anew.
+    let headers: (String, Headers, String)? = call.error == nil ? ("header", call.headers, "x-answer") : nil
+    for (place, fields, name) in [headers, ("trailer", trailers, "x-answer-trailer")].compactMap(\.self) {
       let values = fields[name]
       guard !values.contains(exchange.id) else { continue }
       let what = values.isEmpty ? "does not reach the caller" : "is of another attempt (\(values[0]))"
@@ -201,7 +201,7 @@ struct EndRules {
       )
     }
     if last.attempt.isAnswered, let code = last.attempt.answer?.code, code != .ok {
-      let isServers = error.code == code && error.message == last.errorMessage(code)
+      let isServers = error.code == code && last.hasMetadata
       return isServers ? self.metadata(call, of: last) : nil
     }
     guard !self.allows(.failure) else { return nil }

@@ -6,7 +6,7 @@ internal import Connect
 final class OnlineRules {
   static let maximumAttempts = 10
 
-  private let settings: ExplorerSettings
+  fileprivate let settings: ExplorerSettings
   /// What the server answers from now on, if the run has chosen so.
   var keptAnswer: KeptAnswer?
 
@@ -48,7 +48,8 @@ final class OnlineRules {
       let mayBeOfEarlierAttempt = run.callers.callers.contains {
         $0.neighbour != .none || run.server.attempts(of: $0.call.number).count > 1
       }
-      if hook.hasPrefix("a hook that has proceeded") || !mayBeOfEarlierAttempt {
+      // Values of a stream that was cut are not asked for any more, either.
+      if hook.hasPrefix("a hook that has proceeded") || run.method == .unary && !mayBeOfEarlierAttempt {
         run.log.find("proceed once", "an interceptor called proceed a second time (\(hook))")
       }
       return
@@ -56,12 +57,33 @@ final class OnlineRules {
     run.log.tell("late proceed", nil, "an interceptor proceeds for a call that is over")
     let ends = run.callers.callers.compactMap(\.call.endTime)
     // What a hook waited for came back: it could not know better.
-    guard let end = ends.min(), end < now, !ends.contains(now), run.steps.lastEnd != now else { return }
+    guard let end = ends.min(), end < now, !ends.contains(now), !self.isContinuing(run) else { return }
     guard !self.settings.allowance.contains(.backgroundWork) else { return }
     run.log.find(
       "nothing after the end",
       "an interceptor still waited on a clock when its call was over, and proceeded \(now - end) after the end"
     )
+  }
+}
+
+extension OnlineRules {
+  /// A step of the test begins.
+  func check(beginOfStep name: String, in run: ExplorerRun) {
+    guard !self.settings.allowance.contains(.backgroundWork), run.callers.open.isEmpty else { return }
+    let end = run.callers.lastEnd
+    guard end > .zero || run.callers.callers.first?.call.endTime != nil, end < run.executor.now,
+      !self.isContinuing(run)
+    else { return }
+    run.log.find(
+      "nothing after the end",
+      "“\(name)” begins \(run.executor.now - end) after the last call has ended: something still waited on a clock"
+    )
+  }
+
+  /// Whether what runs now only goes on from a step that has come back, or was held up while time passed.
+  private func isContinuing(_ run: ExplorerRun) -> Bool {
+    let now = run.executor.now
+    return run.steps.lastEnd == now || run.lastJump == now
   }
 }
 

@@ -139,7 +139,7 @@ final class Exploration<Observed: Sendable> {
         exchanges: run.server.exchanges,
         callers: run.callers.callers,
         hasFailedStep: run.steps.hasFailed,
-        hasJumped: run.hasJumped
+        hasJumped: run.lastJump != nil
       )
       if let finding = rules.firstFinding() ?? self.brokenCheck(run, subject.observed, calls) {
         run.log.find(finding.rule, finding.reason)

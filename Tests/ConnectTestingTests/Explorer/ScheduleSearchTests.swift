@@ -1,0 +1,116 @@
+import Connect
+import ConnectChannels
+import XCTest
+
+@testable import ConnectTesting
+
+/// Schedules, choices and the search, without interceptors.
+final class ScheduleSearchTests: XCTestCase {
+  // MARK: Text
+
+  func testTextOfSchedules() throws {
+    let text = "unary 3:2 17:1"
+    let schedule = try Schedule(parsing: text, methods: [.serverStream, .unary])
+    XCTAssertEqual(schedule.method, .unary)
+    XCTAssertEqual(schedule.deviations, [.init(choice: 3, option: 2), .init(choice: 17, option: 1)])
+    XCTAssertEqual(schedule.description, text)
+    XCTAssertEqual(try Schedule(parsing: "unary", methods: [.unary]).deviations, [])
+  }
+
+  func testWrongTextsAreRefused() {
+    for text in [
+      "", "3:2", "serverStream", "unary 3", "unary 3:", "unary 3:0", "unary 3:-1", "unary -3:1", "unary 3:1 3:2",
+      "unary 5:1 3:2", "unary 3:1:1", "unary a:b", "unary 99999999999999999999:1",
+    ] {
+      XCTAssertThrowsError(try Schedule(parsing: text, methods: [.unary]), text) {
+        XCTAssertTrue("\($0)".contains("is not a schedule"), "\($0)")
+      }
+    }
+  }
+
+  // MARK: Choices
+
+  func testScheduledChoices() {
+    var chooser = Chooser(Schedule(method: .unary, deviations: [.init(choice: 1, option: 2)]))
+    XCTAssertEqual(chooser.choose(.answer, among: 3), 0)
+    XCTAssertEqual(chooser.choose(.answer, among: 1), 0, "no choice")
+    XCTAssertEqual(chooser.choose(.answer, among: 3), 2)
+    XCTAssertEqual(chooser.choose(.answer, among: 3), 0)
+    XCTAssertEqual(chooser.points.map(\.option), [0, 2, 0])
+    XCTAssertEqual(chooser.schedule(Schedule(method: .unary)).description, "unary 1:2")
+  }
+
+  func testOptionsThatAreNotThereAreBoring() {
+    var chooser = Chooser(Schedule(method: .unary, deviations: [.init(choice: 0, option: 7)]))
+    XCTAssertEqual(chooser.choose(.answer, among: 3), 0)
+    XCTAssertEqual(chooser.schedule(Schedule(method: .unary)).description, "unary")
+  }
+
+  func testRandomChoicesAreTheSameAgain() {
+    func choices(_ seed: UInt64) -> [Int] {
+      var chooser = Chooser(random: SeededRandom(seed: seed), wildness: 1)
+      return (0..<200).map { _ in chooser.choose([.order, .order, .cancellation, .begin]) }
+    }
+    XCTAssertEqual(choices(1), choices(1))
+    XCTAssertNotEqual(choices(1), choices(2))
+    XCTAssertEqual(Set(choices(1) + choices(2)), [0, 1, 2, 3, 4])
+  }
+
+  func testFrozenChoicesAreBoringAndNotRecorded() {
+    var chooser = Chooser(random: SeededRandom(seed: 1), wildness: 100)
+    chooser.freeze()
+    XCTAssertEqual(chooser.choose(.begin, among: 5), 0)
+    XCTAssertTrue(chooser.points.isEmpty)
+  }
+
+  // MARK: Search
+
+  /// The first is the boring one; then every single deviation comes, each once.
+  func testSearchTriesEachSingleDeviation() {
+    var plan = SearchPlan(.unary, SeededRandom(seed: 1))
+    var seen: [Schedule] = []
+    for _ in 0..<200 {
+      var chooser = plan.next()
+      for _ in 0..<5 { _ = chooser.choose([.order, .cancellation]) }
+      for _ in 0..<5 { _ = chooser.choose(.answer, among: 4) }
+      let schedule = chooser.schedule(Schedule(method: .unary))
+      plan.didRun(schedule, chooser.points, isNew: !seen.contains(schedule))
+      seen.append(schedule)
+    }
+    XCTAssertEqual(seen.first?.deviations, [])
+    let singles = Set(seen.filter { $0.deviations.count == 1 })
+    XCTAssertEqual(singles.count, 5 * 2 + 5 * 3)
+    XCTAssertGreaterThan(Set(seen.filter { $0.deviations.count == 2 }).count, 20)
+    XCTAssertGreaterThan(Set(seen).count, 120)
+  }
+
+  // MARK: Shrinking
+
+  /// Of ten deviations, one that needs its choice, and one that needs at least option 2.
+  func testShrinking() {
+    let schedule = Schedule(method: .unary, deviations: (0..<10).map { .init(choice: $0, option: 3) })
+    var shrinker = Shrinker()
+    var tries = 0
+    let shrunk = shrinker.shrink(schedule) { tried in
+      tries += 1
+      let breaks =
+        tried.deviations.contains { $0.choice == 4 } && tried.deviations.contains { $0.choice == 7 && $0.option >= 2 }
+      return breaks ? tried : nil
+    }
+    XCTAssertEqual(shrunk.description, "unary 4:1 7:2")
+    XCTAssertLessThan(tries, 40)
+  }
+
+  /// A schedule that breaks the rule only as it is stays as it is, and the search ends.
+  func testShrinkingEnds() {
+    let schedule = Schedule(method: .unary, deviations: (0..<300).map { .init(choice: $0, option: 9) })
+    var shrinker = Shrinker()
+    var tries = 0
+    let shrunk = shrinker.shrink(schedule) { tried in
+      tries += 1
+      return tried == schedule ? tried : nil
+    }
+    XCTAssertEqual(shrunk, schedule)
+    XCTAssertLessThanOrEqual(tries, 400)
+  }
+}
