@@ -13,6 +13,8 @@ final class FairLimit: Interceptor {
 
   func unaryFunction() -> UnaryFunction {
     UnaryFunction(requestFunction: { request, proceed in
+      // A later attempt of the call has the permit.
+      guard !self.hasPermit else { return proceed(.success(request)) }
       proceed.task {
         await self.limit.acquire()
         guard !self.isOver else { return self.limit.release() }

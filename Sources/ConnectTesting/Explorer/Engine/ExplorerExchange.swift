@@ -91,7 +91,10 @@ final class ExplorerExchange: HTTPStream {
     self.handler = nil
     self.attempt.isCancelled = true
     self.attempt.endTime = self.run.executor.now
-    self.tell("attempt is cancelled", "attempt \(self.attempt.number) of call \(self.attempt.call) is cancelled")
+    self.tell(
+      "attempt is cancelled",
+      "attempt \(self.attempt.number) of call \(self.attempt.call) is cancelled"
+    )
   }
 
   /// The run is over.
@@ -216,7 +219,9 @@ final class ExplorerExchange: HTTPStream {
 
   /// Answers each message of a bidirectional stream, and its end.
   private func echo() {
-    guard self.run.method == .bidirectionalStream, self.hasSentHead, self.plan.answer.kind == .ok else { return }
+    guard self.run.method == .bidirectionalStream, self.hasSentHead, self.plan.answer.kind == .ok else {
+      return
+    }
     while self.isOpen, self.replies.count < self.attempt.messages.count {
       self.send(self.text(self.replies.count + 1))
     }

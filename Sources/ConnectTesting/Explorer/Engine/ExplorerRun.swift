@@ -90,12 +90,16 @@ final class ExplorerRun: @unchecked Sendable {
       let option = self.choose(.answer, among: 1 + others * 3)
       answer = option == 0 ? answers[0] : answers[(option - 1) % others + 1]
       if option > others {
-        self.rules.keptAnswer = KeptAnswer(answer: answer, attempt: option > others * 2 ? nil : attempt.number)
+        self.rules.keptAnswer = KeptAnswer(
+          answer: answer,
+          attempt: option > others * 2 ? nil : attempt.number
+        )
       }
     }
     self.log.cover("answers: \(answer)")
     let times: [(Duration?, Duration?)] = [
-      (nil, nil), (.milliseconds(20), nil), (.seconds(30), nil), (nil, .milliseconds(20)), (nil, .seconds(90)),
+      (nil, nil), (.milliseconds(20), nil), (.seconds(30), nil), (nil, .milliseconds(20)),
+      (nil, .seconds(90)),
       (.seconds(90), nil),
     ]
     let (headDelay, restDelay) = times[self.choose(.answerTime, among: times.count)]
@@ -161,7 +165,10 @@ final class ExplorerRun: @unchecked Sendable {
   private func runPiece() {
     self.allPieces += 1
     guard self.allPieces < Self.maximumPieces else {
-      self.log.find("work ends", "the interceptors go on working without end and without waiting for anything")
+      self.log.find(
+        "work ends",
+        "the interceptors go on working without end and without waiting for anything"
+      )
       return
     }
     let candidates = self.executor.candidates(limit: 5)
@@ -216,7 +223,9 @@ final class ExplorerRun: @unchecked Sendable {
     if self.server.keepsSomebodyWaiting {
       let waiting = self.server.callsKeptWaiting
       // Its deadline ends the call, or its caller gives up.
-      if self.callers.callers.contains(where: { waiting.contains($0.call.number) && $0.timeout != nil && $0.isOpen }) {
+      if self.callers.callers.contains(where: {
+        waiting.contains($0.call.number) && $0.timeout != nil && $0.isOpen
+      }) {
         self.executor.advance()
         return true
       }

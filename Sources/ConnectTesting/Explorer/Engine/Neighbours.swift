@@ -66,11 +66,19 @@ final class NeighbourInterceptor: Interceptor {
     return true
   }
 
+  private var isCallOpen: Bool {
+    let callers = self.run.callers.callers
+    return callers.indices.contains(self.number - 1) && callers[self.number - 1].isOpen
+  }
+
   private func isRetryable(_ code: Code) -> Bool {
     code != .ok && code != .canceled && code != .deadlineExceeded
   }
 
-  private static let failure = ConnectError(code: .unavailable, message: "another interceptor failed the request")
+  private static let failure = ConnectError(
+    code: .unavailable,
+    message: "another interceptor failed the request"
+  )
 
   /// A request at the innermost place.
   private func handle<Request: Sendable, Response>(
@@ -83,12 +91,10 @@ final class NeighbourInterceptor: Interceptor {
       proceed(.failure(Self.failure))
     } else if self.takes(.innerDelay) {
       self.tell("inner delay", "an interceptor inside holds the request of call \(self.number) for 1 s")
-      let here = Confined(self.run)
+      let here = Confined(self)
       _ = self.run.executor.schedule(after: .seconds(1)) {
-        // The call may be over by now, which is not the fault of what is explored.
-        here.value.rules.isPaused = true
-        proceed(.success(request))
-        here.value.rules.isPaused = false
+        // It does not do what it would find in others.
+        if here.value.isCallOpen { proceed(.success(request)) }
       }
     } else {
       proceed(.success(request))
@@ -102,7 +108,10 @@ final class NeighbourInterceptor: Interceptor {
   ) -> UnaryMessageFunction<Input, Output> {
     if self.isOuter {
       return UnaryMessageFunction(responseFunction: { response, proceed in
-        self.tell("outer response", "the response \(response.code.name) leaves the interceptors of call \(self.number)")
+        self.tell(
+          "outer response",
+          "the response \(response.code.name) leaves the interceptors of call \(self.number)"
+        )
         if self.isRetryable(response.code), self.takes(.outerRetry) {
           self.tell("outer retry", "an interceptor outside repeats call \(self.number)")
           proceed.retry()

@@ -27,6 +27,11 @@ final class RunCallers {
     var resultsAfterEnd = 0
 
     var isOpen: Bool { self.hasBegun && self.call.endTime == nil }
+
+    /// Whether the call has ended, or its hooks are being told so.
+    func isEnding(at now: Duration) -> Bool {
+      self.call.endTime != nil || self.call.cancelTime != nil || self.call.deadline.map { $0 <= now } ?? false
+    }
   }
 
   private(set) var callers: [Caller] = []
@@ -136,7 +141,11 @@ final class RunCallers {
       run.log.cover("calls at the same time")
     }
     let text = run.settings.request?(number).text ?? "message of canary-\(number)"
-    run.log.tell("begin", number, "call \(number) begins\(caller.timeout == nil ? ", without a deadline" : "")")
+    run.log.tell(
+      "begin",
+      number,
+      "call \(number) begins\(caller.timeout == nil ? ", without a deadline" : "")"
+    )
     var options = CallOptions(headers: caller.call.requestHeaders, timeout: caller.timeout)
     options.context[ExplorerCallKey.self] = number
     if run.method == .unary {

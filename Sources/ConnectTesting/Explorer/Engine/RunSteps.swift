@@ -32,7 +32,11 @@ final class RunSteps {
       [(nil, false), (.milliseconds(50), false), (.seconds(2), false), (.seconds(30), false)]
       + (canFail ? [(nil, true), (.milliseconds(50), true)] : [])
     let (delay, isFailure) = options[run.choose(.step, among: options.count)]
-    if isFailure { run.log.cover("steps that failed") } else if delay != nil { run.log.cover("steps that took long") }
+    if isFailure {
+      run.log.cover("steps that failed")
+    } else if delay != nil {
+      run.log.cover("steps that took long")
+    }
     let end: @Sendable () -> Void = {
       here.value.steps.end(number, isFailure ? .failure : .success, in: here.value.run)
     }

@@ -15,14 +15,18 @@ struct EndRules {
   /// The first rule that is broken.
   func firstFinding() -> Finding? {
     for call in self.calls {
-      if let finding = self.misuse(call) ?? self.foreignValues(call) ?? self.requests(call) ?? self.outcome(call) {
+      if let finding = self.misuse(call) ?? self.foreignValues(call) ?? self.requests(call)
+        ?? self.outcome(call)
+      {
         return finding
       }
     }
     return nil
   }
 
-  private func allows(_ allowance: ExplorationAllowance) -> Bool { self.settings.allowance.contains(allowance) }
+  private func allows(_ allowance: ExplorationAllowance) -> Bool {
+    self.settings.allowance.contains(allowance)
+  }
 
   private func exchanges(of call: ExploredCall) -> [ExplorerExchange] {
     self.exchanges.filter { $0.attempt.call == call.number }
@@ -32,7 +36,9 @@ struct EndRules {
 
   /// Errors with which the library tells of an interceptor's mistake.
   private func misuse(_ call: ExploredCall) -> Finding? {
-    guard let error = call.error, error.code == .internalError, let message = error.message else { return nil }
+    guard let error = call.error, error.code == .internalError, let message = error.message else {
+      return nil
+    }
     guard
       message.contains("let go of proceed without calling it")
         || message.contains("called next while an earlier next was pending")
@@ -67,7 +73,10 @@ struct EndRules {
   }
 
   private func leak(_ value: String, of other: ExploredCall, in place: String) -> Finding {
-    Finding(rule: "values stay in their call", reason: "\(place) has “\(value)”, which is of call \(other.number)")
+    Finding(
+      rule: "values stay in their call",
+      reason: "\(place) has “\(value)”, which is of call \(other.number)"
+    )
   }
 
   /// What only the other call's caller has sent.
@@ -94,7 +103,8 @@ struct EndRules {
           guard count > 1, count > first.headers[field.name].count else { continue }
           return Finding(
             rule: "headers do not pile up",
-            reason: "attempt \(attempt.number) of call \(call.number) has the header \(field.name) \(count) times"
+            reason:
+              "attempt \(attempt.number) of call \(call.number) has the header \(field.name) \(count) times"
           )
         }
       }
@@ -201,8 +211,10 @@ struct EndRules {
       )
     }
     if last.attempt.isAnswered, let code = last.attempt.answer?.code, code != .ok {
-      let isServers = error.code == code && last.hasMetadata
-      return isServers ? self.metadata(call, of: last) : nil
+      // An interceptor may have changed the message. If it fails calls itself, the error may be its own.
+      let isServers =
+        error.code == code && (error.message == last.errorMessage(code) || !self.allows(.failure))
+      return isServers && last.attempt.answer != .reset ? self.metadata(call, of: last) : nil
     }
     guard !self.allows(.failure) else { return nil }
     if last.attempt.answer == .ok, last.attempt.isAnswered {
@@ -213,7 +225,8 @@ struct EndRules {
     }
     return Finding(
       rule: "calls fail for a reason",
-      reason: "call \(call.number) fails with \(describe(error)), although the server has not failed its last attempt"
+      reason:
+        "call \(call.number) fails with \(describe(error)), although the server has not failed its last attempt"
     )
   }
 

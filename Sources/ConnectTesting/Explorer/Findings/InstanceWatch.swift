@@ -25,5 +25,7 @@ final class InstanceWatch {
   }
 
   /// Of the instances that live on.
-  var survivors: Set<ObjectIdentifier> { Set(self.entries.compactMap { $0.object.map { ObjectIdentifier($0) } }) }
+  var survivors: Set<ObjectIdentifier> {
+    Set(self.entries.compactMap { $0.object.map { ObjectIdentifier($0) } })
+  }
 }

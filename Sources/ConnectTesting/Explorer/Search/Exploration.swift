@@ -102,7 +102,8 @@ final class Exploration<Observed: Sendable> {
     // An instance that lives on in all runs is shared; one of its own in each run is a leak.
     self.knownSurvivors.formUnion(result.survivors)
     let again = try self.runOnce(Chooser(result.schedule), method, isTelling: isTelling)
-    guard again.finding == nil, again.survivor != nil, again.survivors.isDisjoint(with: self.knownSurvivors) else {
+    guard again.finding == nil, again.survivor != nil, again.survivors.isDisjoint(with: self.knownSurvivors)
+    else {
       return again.finding == nil ? result : again
     }
     var leaking = again
