@@ -54,7 +54,7 @@ extension RecordedExchange.Failure {
     self.message = try node.member("message")?.string()
     self.isUnprocessed = try node.member("isUnprocessed")?.bool() ?? false
     self.isFinal = try node.member("isFinal")?.bool() ?? false
-    let subjects: [Subject] = [.connection, .version, .reset]
+    let subjects: [RecordedExchange.Failure.Subject] = [.connection, .version, .reset]
     self.subject = try node.member("subject")?.choice(subjects.reduce(into: [:]) { $0[$1.rawValue] = $1 })
   }
 }

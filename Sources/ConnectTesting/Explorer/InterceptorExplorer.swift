@@ -86,7 +86,9 @@ extension InterceptorExplorer {
   /// own. In streams, the text is followed by the number of the message.
   ///
   /// - Parameter request: The text of the request's message and the request's headers.
-  public func requests(_ request: @escaping @Sendable (_ call: Int) -> (text: String, headers: Headers)) -> Self {
+  public func requests(_ request: @escaping @Sendable (_ call: Int) -> (text: String, headers: Headers))
+    -> Self
+  {
     self.with { $0.request = request }
   }
 

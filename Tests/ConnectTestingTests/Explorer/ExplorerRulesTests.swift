@@ -25,11 +25,17 @@ final class ExplorerRulesTests: XCTestCase {
   }
 
   func testHeadersThatPileUp() async throws {
-    try await self.expect("headers do not pile up", InterceptorExplorer(of: { _ in Mistakes.pilesUpHeaders() }))
+    try await self.expect(
+      "headers do not pile up",
+      InterceptorExplorer(of: { _ in Mistakes.pilesUpHeaders() })
+    )
   }
 
   func testLostTrailers() async throws {
-    try await self.expect("headers and trailers arrive", InterceptorExplorer(of: { _ in Mistakes.losesTrailers() }))
+    try await self.expect(
+      "headers and trailers arrive",
+      InterceptorExplorer(of: { _ in Mistakes.losesTrailers() })
+    )
   }
 
   func testSwallowedErrors() async throws {

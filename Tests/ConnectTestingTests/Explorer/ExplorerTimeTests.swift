@@ -15,7 +15,6 @@ final class ExplorerTimeTests: XCTestCase {
     }
   }
 
-
   /// 1,000 sleeps of an hour and more take no real time, and no other thread takes part.
   func testSleepsAreVirtual() async throws {
     let sleeps: [@Sendable () async throws -> Void] = [
@@ -25,7 +24,8 @@ final class ExplorerTimeTests: XCTestCase {
       { await Task.yield() },
     ]
     for sleep in sleeps {
-      let report = try await InterceptorExplorer(of: { _ in Slept(sleep: sleep) }).quiet().schedules(200).explore()
+      let report = try await InterceptorExplorer(of: { _ in Slept(sleep: sleep) }).quiet().schedules(200)
+        .explore()
       XCTAssertFalse(report.usedOtherThreads)
       XCTAssertTrue(report.controlsAllTasks)
     }
@@ -91,7 +91,8 @@ final class ExplorerTimeTests: XCTestCase {
     try await withThrowingTaskGroup(of: ExplorationReport.self) { group in
       for _ in 0..<4 {
         group.addTask {
-          try await InterceptorExplorer(of: { _ in PassingAsyncInterceptor() }).quiet().schedules(200).explore()
+          try await InterceptorExplorer(of: { _ in PassingAsyncInterceptor() }).quiet().schedules(200)
+            .explore()
         }
       }
       var reports: Set<ExplorationReport> = []

@@ -19,7 +19,9 @@ final class InterceptorExplorerTests: XCTestCase {
   func testPassingInterceptorsRaiseNoAlarm() async throws {
     let chains: [[InterceptorFactory]] = [
       [], [{ _ in PassingInterceptor() }], [{ _ in PassingAsyncInterceptor() }],
-      [{ _ in PassingAsyncInterceptor() }, { _ in PassingInterceptor() }, { _ in PassingAsyncInterceptor() }],
+      [
+        { _ in PassingAsyncInterceptor() }, { _ in PassingInterceptor() }, { _ in PassingAsyncInterceptor() },
+      ],
     ]
     for chain in chains {
       let report = try await InterceptorExplorer(of: chain)
@@ -50,9 +52,10 @@ final class InterceptorExplorerTests: XCTestCase {
     .calls(2)
     .server(.answers(.ok, .unauthenticated, .unavailable))
     .check("one refresh for each stale token") { run in
-      run.subject.refreshes <= Set(
-        run.attempts.filter { $0.answer == .unauthenticated }.map { $0.headers["authorization"] }
-      ).count
+      run.subject.refreshes
+        <= Set(
+          run.attempts.filter { $0.answer == .unauthenticated }.map { $0.headers["authorization"] }
+        ).count
     }
   }
 

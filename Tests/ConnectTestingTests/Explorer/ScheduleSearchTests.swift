@@ -19,7 +19,8 @@ final class ScheduleSearchTests: XCTestCase {
 
   func testWrongTextsAreRefused() {
     for text in [
-      "", "3:2", "serverStream", "unary 3", "unary 3:", "unary 3:0", "unary 3:-1", "unary -3:1", "unary 3:1 3:2",
+      "", "3:2", "serverStream", "unary 3", "unary 3:", "unary 3:0", "unary 3:-1", "unary -3:1",
+      "unary 3:1 3:2",
       "unary 5:1 3:2", "unary 3:1:1", "unary a:b", "unary 99999999999999999999:1",
     ] {
       XCTAssertThrowsError(try Schedule(parsing: text, methods: [.unary]), text) {
@@ -94,7 +95,8 @@ final class ScheduleSearchTests: XCTestCase {
     let shrunk = shrinker.shrink(schedule) { tried in
       tries += 1
       let breaks =
-        tried.deviations.contains { $0.choice == 4 } && tried.deviations.contains { $0.choice == 7 && $0.option >= 2 }
+        tried.deviations.contains { $0.choice == 4 }
+        && tried.deviations.contains { $0.choice == 7 && $0.option >= 2 }
       return breaks ? tried : nil
     }
     XCTAssertEqual(shrunk.description, "unary 4:1 7:2")

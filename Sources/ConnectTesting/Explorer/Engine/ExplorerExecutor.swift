@@ -13,27 +13,10 @@ internal import Synchronization
 /// `@unchecked Sendable`: mutable state is touched only by the thread of the exploration; work from other threads goes
 /// through `inbox`.
 final class ExplorerExecutor: CallExecutor, TaskExecutor, @unchecked Sendable {
-  enum Work: Sendable {
-    case closure(@Sendable () -> Void)
-    case job(UnownedJob)
-  }
-
-  struct Piece {
-    /// Pieces of one lane keep their order; those without lane (0) are independent of all others.
-    let lane: Int
-    let work: Work
-  }
-
-  /// Of work that calls and transports give to the executor, which is to run in order.
-  static let callLane = 1
-
-  private let inbox = Mutex<[Work]>([])
-  private let hasInbox = Atomic(false)
+  private let inbox = WorkInbox()
   private let hasEnded = Atomic(false)
   private let thread: UInt
-  private(set) var ready: [Piece] = []
-  /// Waits until nothing else is ready.
-  private var postponed: [Piece] = []
+  var ready = ReadyWork()
   private let timers = TimerQueue()
   /// In nanoseconds.
   private var time: Int64 = 0
@@ -58,24 +41,27 @@ final class ExplorerExecutor: CallExecutor, TaskExecutor, @unchecked Sendable {
   var taskExecutor: (any TaskExecutor)? { self }
 
   func execute(_ work: @escaping @Sendable () -> Void) {
-    if self.isCurrent { self.add(.closure(work), lane: Self.callLane) } else { self.post(.closure(work)) }
+    if self.isCurrent {
+      self.add(.closure(work), lane: Piece.callLane)
+    } else {
+      self.post(Piece(.closure(work)))
+    }
   }
 
   func enqueue(_ job: consuming ExecutorJob) { self.take(UnownedJob(job)) }
 
   /// A job of a task, with or without this executor as its preference.
   func take(_ job: UnownedJob) {
-    if self.isCurrent { self.add(.job(job), lane: 0) } else { self.post(.job(job)) }
+    if self.isCurrent { self.add(.job(job), lane: 0) } else { self.post(Piece(.job(job))) }
   }
 
-  private func post(_ work: Work) {
-    guard !self.hasEnded.load(ordering: .acquiring) else {
-      // Calls are over. Tasks may still have something to release.
-      if case .job(let job) = work { globalConcurrentExecutor.enqueue(job) }
+  private func post(_ piece: Piece) {
+    guard self.hasEnded.load(ordering: .acquiring) else {
+      self.inbox.post(piece)
       return
     }
-    self.inbox.withLock { $0.append(work) }
-    self.hasInbox.store(true, ordering: .releasing)
+    // Calls are over. Tasks may still have something to release.
+    if case .job(let job) = piece.work { globalConcurrentExecutor.enqueue(job) }
   }
 
   func schedule(after delay: Duration, _ work: @escaping @Sendable () -> Void) -> any CallTimer {
@@ -85,7 +71,7 @@ final class ExplorerExecutor: CallExecutor, TaskExecutor, @unchecked Sendable {
   /// Adds a job when `delay` has passed.
   func take(_ job: UnownedJob, after delay: Duration) {
     guard self.isCurrent else {
-      self.post(.job(job))
+      self.post(Piece(.job(job)))
       return
     }
     _ = self.timer(after: delay) { [unowned self] in self.add(.job(job), lane: 0) }
@@ -107,63 +93,21 @@ final class ExplorerExecutor: CallExecutor, TaskExecutor, @unchecked Sendable {
   // MARK: For the run
 
   /// Adds a piece of work.
-  func add(_ work: Work, lane: Int) {
-    let piece = Piece(lane: lane, work: work)
-    // What follows postponed work in its lane waits with it.
-    let waits = lane > 0 && self.postponed.contains { $0.lane == lane }
-    if waits { self.postponed.append(piece) } else { self.ready.append(piece) }
-  }
+  func add(_ work: Piece.Work, lane: Int) { self.ready.add(Piece(work, lane: lane)) }
 
   /// Takes what other threads have added.
   func takeInbox() {
-    guard self.hasInbox.exchange(false, ordering: .acquiring) else { return }
+    let pieces = self.inbox.take()
+    guard !pieces.isEmpty else { return }
     self.usedOtherThreads = true
-    let work = self.inbox.withLock { inbox in
-      defer { inbox = [] }
-      return inbox
-    }
-    for work in work {
-      if case .closure = work { self.add(work, lane: Self.callLane) } else { self.add(work, lane: 0) }
-    }
-  }
-
-  /// The pieces of ready work that can run next: the first of each lane. At most `limit`.
-  func candidates(limit: Int) -> [Int] {
-    guard self.ready.count > 1 else { return self.ready.isEmpty ? [] : [0] }
-    var lanes: [Int] = []
-    var result: [Int] = []
-    for (index, piece) in self.ready.enumerated() where result.count < limit {
-      if piece.lane > 0 {
-        if lanes.contains(piece.lane) { continue }
-        lanes.append(piece.lane)
-      }
-      result.append(index)
-    }
-    return result
+    for piece in pieces { self.ready.add(piece) }
   }
 
   func runPiece(at index: Int) {
-    switch self.ready.remove(at: index).work {
+    switch self.ready.take(at: index).work {
     case .closure(let work): work()
     case .job(let job): job.runSynchronously(on: self.asUnownedTaskExecutor())
     }
-  }
-
-  /// Puts the first piece, and what waits behind it, aside until nothing else is ready.
-  func postponeFirst() {
-    let first = self.ready.removeFirst()
-    self.postponed.append(first)
-    guard first.lane > 0 else { return }
-    self.postponed += self.ready.filter { $0.lane == first.lane }
-    self.ready.removeAll { $0.lane == first.lane }
-  }
-
-  /// - Returns: Whether there was postponed work, which is ready now.
-  func restorePostponed() -> Bool {
-    guard !self.postponed.isEmpty else { return false }
-    self.ready += self.postponed
-    self.postponed = []
-    return true
   }
 
   var nextTime: Duration? { self.timers.nextTime.map { .nanoseconds($0) } }
@@ -177,33 +121,17 @@ final class ExplorerExecutor: CallExecutor, TaskExecutor, @unchecked Sendable {
 
   /// Moves time on at once, before what is ready. The work of the timers that are due is the first to run.
   func jump(to time: Duration) {
-    let target = max(self.time, ExplorerExecutor.nanoseconds(time))
-    let earlier = self.ready
-    self.ready = []
-    self.time = target
-    while let work = self.timers.takeFirst(dueBy: target) { work() }
-    self.ready += earlier
-  }
-
-  /// Has time move on to `time` at least, when there is nothing to do before.
-  func pass(until time: Duration) {
-    _ = self.timer(after: time - self.now) {}
-  }
-
-  private static func nanoseconds(_ duration: Duration) -> Int64 {
-    let (seconds, attoseconds) = duration.components
-    return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
+    self.time = max(self.time, time.nanoseconds)
+    let earlier = self.ready.takeAll()
+    while let work = self.timers.takeFirst(dueBy: self.time) { work() }
+    for piece in earlier { self.ready.add(piece) }
   }
 
   /// Nothing runs here any more. Timers that are left belong to tasks that never end.
   func end() {
     self.hasEnded.store(true, ordering: .sequentiallyConsistent)
-    self.ready = []
-    self.postponed = []
-    guard self.timers.count == 0 else {
-      AbandonedTimers.keep(self.timers)
-      return
-    }
+    self.ready = ReadyWork()
+    if self.timers.count > 0 { AbandonedTimers.keep(self.timers) }
   }
 }
 
@@ -266,6 +194,12 @@ extension ExplorerExecutor: SchedulingExecutor {
 #endif
 
 extension Duration {
+  /// Whole nanoseconds.
+  fileprivate var nanoseconds: Int64 {
+    let (seconds, attoseconds) = self.components
+    return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
+  }
+
   /// What is left of a delay that real clocks have measured, without the time that the computer has used since.
   var rounded: Duration {
     let (seconds, attoseconds) = max(self.clamped, .zero).components

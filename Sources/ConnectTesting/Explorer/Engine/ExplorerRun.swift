@@ -4,15 +4,9 @@ internal import Logging
 
 /// One schedule, with real calls in virtual time.
 ///
-/// `@unchecked Sendable`: made and used on the thread of the exploration alone. Code under test reaches it from its tasks, which
-/// run there; ``step(_:canFail:)`` and ``note(_:)`` go through the executor if they do not.
+/// `@unchecked Sendable`: made and used on the thread of the exploration alone. Code under test reaches it from its
+/// tasks, which run there; ``step(_:canFail:)`` and ``note(_:)`` go through the executor if they do not.
 final class ExplorerRun: @unchecked Sendable {
-  /// More pieces of work than any run needs.
-  private static let maximumPieces = 20_000
-  /// How long a run may go on after its calls, and how long a call without deadline may take.
-  private static let maximumRest = Duration.seconds(600)
-  private static let maximumCall = Duration.seconds(3_600)
-
   let executor = ExplorerExecutor()
   let settings: ExplorerSettings
   let method: StreamType
@@ -25,7 +19,6 @@ final class ExplorerRun: @unchecked Sendable {
   private(set) var chooser: Chooser
   /// When time has last moved on while work was ready, so that some ends came late; nil if it never has.
   private(set) var lastJump: Duration?
-  private var tokenCount = 0
   /// Since the last call began.
   private var pieces = 0
   private var allPieces = 0
@@ -61,10 +54,7 @@ final class ExplorerRun: @unchecked Sendable {
     }
   }
 
-  func makeToken() -> String {
-    self.tokenCount += 1
-    return "token-\(self.tokenCount)"
-  }
+  func makeToken() -> String { self.steps.makeToken() }
 
   func note(_ text: String) {
     let here = Confined(self)
@@ -75,36 +65,6 @@ final class ExplorerRun: @unchecked Sendable {
 
   func choose(_ kind: ChoiceKind, among count: Int) -> Int {
     self.chooser.choose(kind, among: count)
-  }
-
-  /// What the server answers, and when.
-  func chooseAnswer(to attempt: ExploredAttempt) -> AnswerPlan {
-    var answers = self.settings.server.answers(attempt)
-    if answers.isEmpty { answers = [.ok] }
-    let answer: ExplorerAnswer
-    if let kept = self.rules.keptAnswer, kept.holds(for: attempt), answers.contains(kept.answer) {
-      answer = kept.answer
-    } else {
-      let others = answers.count - 1
-      // Each other answer comes once, for this attempt of each call, or from now on.
-      let option = self.choose(.answer, among: 1 + others * 3)
-      answer = option == 0 ? answers[0] : answers[(option - 1) % others + 1]
-      if option > others {
-        self.rules.keptAnswer = KeptAnswer(
-          answer: answer,
-          attempt: option > others * 2 ? nil : attempt.number
-        )
-      }
-    }
-    self.log.cover("answers: \(answer)")
-    let times: [(Duration?, Duration?)] = [
-      (nil, nil), (.milliseconds(20), nil), (.seconds(30), nil), (nil, .milliseconds(20)),
-      (nil, .seconds(90)),
-      (.seconds(90), nil),
-    ]
-    let (headDelay, restDelay) = times[self.choose(.answerTime, among: times.count)]
-    if headDelay != nil || restDelay != nil { self.log.cover("answers that took long") }
-    return AnswerPlan(answer: answer, headDelay: headDelay, restDelay: restDelay)
   }
 
   // MARK: Running
@@ -154,7 +114,7 @@ final class ExplorerRun: @unchecked Sendable {
       self.runPiece()
       return true
     }
-    if self.executor.restorePostponed() { return true }
+    if self.executor.ready.restorePostponed() { return true }
     if self.callers.beginNext(after: self.pieces, isIdle: true, in: self) {
       self.pieces = 0
       return self.executor.ready.isEmpty ? self.letTimePass() : true
@@ -164,14 +124,14 @@ final class ExplorerRun: @unchecked Sendable {
 
   private func runPiece() {
     self.allPieces += 1
-    guard self.allPieces < Self.maximumPieces else {
+    guard self.allPieces < RunLimits.pieces else {
       self.log.find(
         "work ends",
         "the interceptors go on working without end and without waiting for anything"
       )
       return
     }
-    let candidates = self.executor.candidates(limit: 5)
+    let candidates = self.executor.ready.candidates(limit: 5)
     let open = self.callers.callers.filter { $0.isOpen && $0.call.cancelTime == nil }.map(\.call)
     var kinds: [ChoiceKind] = []
     for _ in candidates.dropFirst() { kinds.append(.order) }
@@ -191,7 +151,7 @@ final class ExplorerRun: @unchecked Sendable {
     if candidates.count > 1 {
       if option == 0 {
         self.log.cover("work that waited for all other work")
-        self.executor.postponeFirst()
+        self.executor.ready.postponeFirst()
         return
       }
       option -= 1
@@ -213,7 +173,7 @@ final class ExplorerRun: @unchecked Sendable {
   private func letTimePass() -> Bool {
     guard !self.callers.areAllOver else { return self.letRestPass() }
     if self.executor.reasonCount > 0 {
-      guard let next = self.executor.nextTime, next < Self.maximumCall else {
+      guard let next = self.executor.nextTime, next < RunLimits.call else {
         self.endWaitingCalls("call %@ has not ended after an hour: an interceptor goes on and on")
         return true
       }
@@ -257,7 +217,7 @@ final class ExplorerRun: @unchecked Sendable {
   /// All calls are over.
   private func letRestPass() -> Bool {
     guard let next = self.executor.nextTime else { return false }
-    if next > self.callers.lastEnd + Self.maximumRest || self.lateTimers > 500 {
+    if next > self.callers.lastEnd + RunLimits.rest || self.lateTimers > 500 {
       if self.lateTimers >= 10, !self.settings.allowance.contains(.backgroundWork) {
         self.log.find(
           "background work ends",
@@ -291,7 +251,7 @@ final class ExplorerRun: @unchecked Sendable {
     for _ in 0..<200 {
       self.steps.endAll(in: self)
       var count = 0
-      while !self.executor.ready.isEmpty || self.executor.restorePostponed(), count < Self.maximumPieces {
+      while !self.executor.ready.isEmpty || self.executor.ready.restorePostponed(), count < RunLimits.pieces {
         self.executor.runPiece(at: 0)
         count += 1
       }
@@ -300,6 +260,16 @@ final class ExplorerRun: @unchecked Sendable {
     }
     self.executor.end()
   }
+}
+
+/// What no run needs.
+private enum RunLimits {
+  /// Pieces of work.
+  static let pieces = 20_000
+  /// How long a run may go on after its calls.
+  static let rest = Duration.seconds(600)
+  /// How long a call without deadline may take.
+  static let call = Duration.seconds(3_600)
 }
 
 /// Notices what the library ignores: `proceed` that comes too late, or for the second time.

@@ -118,7 +118,7 @@ final class RunCallers {
     case .afterEnd(let delay):
       guard let end = self.callers[index - 1].call.endTime else { return false }
       guard run.executor.now >= end + delay else {
-        if isIdle { run.executor.pass(until: end + delay) }
+        if isIdle { _ = run.executor.schedule(after: end + delay - run.executor.now) {} }
         return isIdle
       }
     }

@@ -6,8 +6,6 @@ internal import NIOCore
 /// Confined to the thread of the exploration.
 final class RunServer {
   private(set) var exchanges: [ExplorerExchange] = []
-  /// Attempts that no call of the explorer has made.
-  private var foreign: [ExploredAttempt] = []
 
   /// Whether the server leaves somebody without an end of the answer.
   var keepsSomebodyWaiting: Bool { self.exchanges.contains { $0.isOpen && $0.isSilent } }
@@ -59,5 +57,35 @@ final class RunServer {
   /// Nothing answers any more.
   func end() {
     for exchange in self.exchanges { exchange.abandon() }
+  }
+
+  /// What the server answers, and when.
+  func chooseAnswer(to attempt: ExploredAttempt, in run: ExplorerRun) -> AnswerPlan {
+    var answers = run.settings.server.answers(attempt)
+    if answers.isEmpty { answers = [.ok] }
+    let answer: ExplorerAnswer
+    if let kept = run.rules.keptAnswer, kept.holds(for: attempt), answers.contains(kept.answer) {
+      answer = kept.answer
+    } else {
+      let others = answers.count - 1
+      // Each other answer comes once, for this attempt of each call, or from now on.
+      let option = run.choose(.answer, among: 1 + others * 3)
+      answer = option == 0 ? answers[0] : answers[(option - 1) % others + 1]
+      if option > others {
+        run.rules.keptAnswer = KeptAnswer(
+          answer: answer,
+          attempt: option > others * 2 ? nil : attempt.number
+        )
+      }
+    }
+    run.log.cover("answers: \(answer)")
+    let times: [(Duration?, Duration?)] = [
+      (nil, nil), (.milliseconds(20), nil), (.seconds(30), nil), (nil, .milliseconds(20)),
+      (nil, .seconds(90)),
+      (.seconds(90), nil),
+    ]
+    let (headDelay, restDelay) = times[run.choose(.answerTime, among: times.count)]
+    if headDelay != nil || restDelay != nil { run.log.cover("answers that took long") }
+    return AnswerPlan(answer: answer, headDelay: headDelay, restDelay: restDelay)
   }
 }

@@ -16,6 +16,8 @@ final class RunSteps {
   /// When a step has ended last.
   private(set) var lastEnd: Duration?
 
+  private var tokenCount = 0
+
   var hasFailed: Bool { self.all.contains { $0.hasFailed } }
 
   /// Begins a step.
@@ -46,6 +48,11 @@ final class RunSteps {
       run.executor.add(.closure(end), lane: 0)
     }
     return number
+  }
+
+  func makeToken() -> String {
+    self.tokenCount += 1
+    return "token-\(self.tokenCount)"
   }
 
   func wait(for number: Int, _ continuation: CheckedContinuation<Void, any Error>) {

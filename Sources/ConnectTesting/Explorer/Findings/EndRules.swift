@@ -112,7 +112,7 @@ struct EndRules {
     guard !self.allows(.changedMessages) else { return nil }
     for exchange in self.exchanges(of: call) {
       let messages = exchange.attempt.messages
-      let isWhole = exchange.isHalfClosed && exchange.attempt.answer == .ok
+      let isWhole = exchange.request.isComplete && exchange.attempt.answer == .ok
       if let what = Self.difference(messages, from: call.sent, isWhole: isWhole) {
         return Finding(
           rule: "messages arrive as they were sent",
@@ -211,10 +211,8 @@ struct EndRules {
       )
     }
     if last.attempt.isAnswered, let code = last.attempt.answer?.code, code != .ok {
-      // An interceptor may have changed the message. If it fails calls itself, the error may be its own.
-      let isServers =
-        error.code == code && (error.message == last.errorMessage(code) || !self.allows(.failure))
-      return isServers && last.attempt.answer != .reset ? self.metadata(call, of: last) : nil
+      let isServers = error.code == code && last.attempt.answer != .reset
+      return isServers ? self.metadata(call, of: last) : nil
     }
     guard !self.allows(.failure) else { return nil }
     if last.attempt.answer == .ok, last.attempt.isAnswered {

@@ -1,0 +1,87 @@
+internal import Connect
+internal import NIOCore
+internal import SwiftProtobuf
+
+/// How the explorer's server writes the answer to one attempt: in the Connect protocol, with marks of the attempt.
+struct AnswerFormat {
+  /// Unique among all attempts.
+  let id: String
+  let method: StreamType
+
+  var isUnary: Bool { self.method == .unary }
+
+  /// The text of a message, by its number from 1 on.
+  func text(_ number: Int, to messages: [String]) -> String {
+    let index = self.method == .bidirectionalStream ? number - 1 : 0
+    let message = messages.indices.contains(index) ? messages[index] : "nothing"
+    return "\(self.id): answer \(number) to \(message)"
+  }
+
+  func head(_ code: Code) -> HTTPResponseHead {
+    let isFailure = self.isUnary && code != .ok
+    let type =
+      isFailure ? "application/json" : self.isUnary ? "application/proto" : "application/connect+proto"
+    var headers: Headers = ["content-type": [type], "x-answer": [self.id]]
+    if self.isUnary { headers["trailer-x-answer-trailer"] = [self.id] }
+    return HTTPResponseHead(status: isFailure ? code.serverHTTPStatus : 200, headers: headers)
+  }
+
+  func error(_ code: Code) -> String {
+    #"{"code":"\#(code.name)","message":"the server says \#(code.name) (\#(self.id))"}"#
+  }
+
+  func message(_ text: String) -> ByteBuffer {
+    let bytes: [UInt8] = (try? Google_Protobuf_StringValue(text).serializedBytes()) ?? []
+    return self.isUnary ? ByteBuffer(bytes: bytes) : Self.envelope(0, ByteBuffer(bytes: bytes))
+  }
+
+  /// The end of a stream.
+  func end(_ code: Code) -> ByteBuffer {
+    let metadata = #""metadata":{"x-answer-trailer":["\#(self.id)"]}"#
+    let text = code == .ok ? "{\(metadata)}" : #"{"error":\#(self.error(code)),\#(metadata)}"#
+    return Self.envelope(2, ByteBuffer(string: text))
+  }
+
+  private static func envelope(_ flags: UInt8, _ message: ByteBuffer) -> ByteBuffer {
+    var bytes = ByteBuffer()
+    bytes.writeInteger(flags)
+    bytes.writeInteger(UInt32(message.readableBytes))
+    bytes.writeImmutableBuffer(message)
+    return bytes
+  }
+}
+
+/// What the server has read of a request.
+struct ReceivedRequest {
+  /// The texts of its messages.
+  private(set) var messages: [String] = []
+  /// Whether the request is complete.
+  var isComplete = false
+  private var envelopes = EnvelopeDecoder(maximumMessageSize: 1 << 20)
+
+  /// - Parameter isUnary: Whether a body is one message. The message of a GET request is in its target, and is not read.
+  init(_ request: HTTPStreamRequest, isUnary: Bool) {
+    guard case .complete(let body) = request.body else { return }
+    self.isComplete = true
+    if !isUnary { self.read(body) } else if request.method == .post { self.take(body) }
+  }
+
+  mutating func read(_ bytes: ByteBuffer) {
+    self.envelopes.receive(bytes)
+    while let envelope = try? self.envelopes.next() { self.take(envelope.message) }
+  }
+
+  private mutating func take(_ message: ByteBuffer) {
+    let value = try? Google_Protobuf_StringValue(serializedBytes: Array(message.readableBytesView))
+    self.messages.append(value?.value ?? "(\(message.readableBytes) unknown bytes)")
+  }
+}
+
+/// What the server answers, and when.
+struct AnswerPlan {
+  let answer: ExplorerAnswer
+  /// Nil for at once.
+  let headDelay: Duration?
+  /// Between the headers and the rest; nil for nothing.
+  let restDelay: Duration?
+}

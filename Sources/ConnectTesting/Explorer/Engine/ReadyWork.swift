@@ -1,0 +1,102 @@
+internal import Synchronization
+
+/// A piece of work of a run.
+struct Piece: Sendable {
+  enum Work: Sendable {
+    case closure(@Sendable () -> Void)
+    case job(UnownedJob)
+  }
+
+  /// Of work that calls and transports give to the executor, which is to run in order.
+  static let callLane = 1
+
+  /// Pieces of one lane keep their order; those without lane (0) are independent of all others.
+  let lane: Int
+  let work: Work
+
+  /// A piece without lane for a job, and in the lane of calls for a closure.
+  init(_ work: Work) {
+    self.work = work
+    if case .closure = work { self.lane = Self.callLane } else { self.lane = 0 }
+  }
+
+  init(_ work: Work, lane: Int) {
+    self.work = work
+    self.lane = lane
+  }
+}
+
+/// The work of a run that can be done without time.
+struct ReadyWork {
+  private var pieces: [Piece] = []
+  /// Waits until nothing else is ready.
+  private var postponed: [Piece] = []
+
+  var isEmpty: Bool { self.pieces.isEmpty }
+
+  mutating func add(_ piece: Piece) {
+    // What follows postponed work in its lane waits with it.
+    let waits = piece.lane > 0 && self.postponed.contains { $0.lane == piece.lane }
+    if waits { self.postponed.append(piece) } else { self.pieces.append(piece) }
+  }
+
+  /// The pieces that can run next: the first of each lane. At most `limit`.
+  func candidates(limit: Int) -> [Int] {
+    guard self.pieces.count > 1 else { return self.pieces.isEmpty ? [] : [0] }
+    var lanes: [Int] = []
+    var result: [Int] = []
+    for (index, piece) in self.pieces.enumerated() where result.count < limit {
+      if piece.lane > 0 {
+        if lanes.contains(piece.lane) { continue }
+        lanes.append(piece.lane)
+      }
+      result.append(index)
+    }
+    return result
+  }
+
+  /// Takes a piece out.
+  mutating func take(at index: Int) -> Piece { self.pieces.remove(at: index) }
+
+  /// Takes all pieces out but the postponed ones.
+  mutating func takeAll() -> [Piece] {
+    defer { self.pieces = [] }
+    return self.pieces
+  }
+
+  /// Puts the first piece, and what waits behind it, aside until nothing else is ready.
+  mutating func postponeFirst() {
+    let first = self.pieces.removeFirst()
+    self.postponed.append(first)
+    guard first.lane > 0 else { return }
+    self.postponed += self.pieces.filter { $0.lane == first.lane }
+    self.pieces.removeAll { $0.lane == first.lane }
+  }
+
+  /// - Returns: Whether there was postponed work, which is ready now.
+  mutating func restorePostponed() -> Bool {
+    guard !self.postponed.isEmpty else { return false }
+    self.pieces += self.postponed
+    self.postponed = []
+    return true
+  }
+}
+
+/// Work that other threads have brought.
+final class WorkInbox: Sendable {
+  private let work = Mutex<[Piece]>([])
+  private let hasWork = Atomic(false)
+
+  func post(_ piece: Piece) {
+    self.work.withLock { $0.append(piece) }
+    self.hasWork.store(true, ordering: .releasing)
+  }
+
+  func take() -> [Piece] {
+    guard self.hasWork.exchange(false, ordering: .acquiring) else { return [] }
+    return self.work.withLock { work in
+      defer { work = [] }
+      return work
+    }
+  }
+}
