@@ -26,9 +26,16 @@ public import Connect
 /// purpose. A failed exploration throws an ``ExplorationFailure``, in XCTest and in Swift Testing alike. Its description
 /// has the story and a test that runs the schedule again.
 ///
-/// Tasks that the code under test makes, and `Task.sleep`, are part of the schedule. What runs on other threads, such as
-/// queues of Dispatch, is not: it is waited for a short time, and its order is left to chance. Nor is what reads real clocks;
-/// use ``ExplorerWorld/clock``. Code under test must not block.
+/// Tasks that the code under test makes are part of the schedule, and so is `Task.sleep`, which takes no real time. Not part
+/// of it are:
+///
+/// - What runs on other threads, such as queues of Dispatch. It is waited for a short time (``patience(_:)``), and its order
+///   is left to chance. The report tells of it.
+/// - `Task.sleep` and `Task.yield` that are called in an actor's function by a task without an executor of its own: the
+///   runtime takes these to its pool. ``ExplorerWorld/clock`` can sleep anywhere.
+/// - Real clocks. Code that reads the time should take a clock.
+///
+/// Code under test must not block the thread.
 public struct InterceptorExplorer<Observed: Sendable>: Sendable {
   /// Makes what is explored. Called once per schedule.
   public typealias Build = @Sendable (ExplorerWorld) throws -> Subject<Observed>

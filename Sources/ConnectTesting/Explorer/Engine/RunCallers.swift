@@ -23,8 +23,6 @@ final class RunCallers {
     var cancel: (() -> Void)?
     /// Whether the explorer's neighbour has failed the request.
     var wasFailedByNeighbour = false
-    /// How many results came after the end.
-    var resultsAfterEnd = 0
 
     var isOpen: Bool { self.hasBegun && self.call.endTime == nil }
 

@@ -66,11 +66,12 @@ final class OnlineRules {
       return
     }
     run.log.tell("late proceed", nil, "an interceptor proceeds for a call that is over")
-    // It may be any of the calls that are over. What a hook waited for came back: it could not know better.
-    guard !calls.contains(where: { $0.isOpen && $0.isEnding(at: now) }),
-      let end = calls.compactMap(\.call.endTime).max(),
-      end < now, run.steps.lastEnd != now
-    else { return }
+    let ends = run.callers.callers.compactMap(\.call.endTime)
+    // What a hook waited for came back: it could not know better.
+    let isEnding = run.callers.callers.contains {
+      $0.call.endTime == now || $0.call.cancelTime == now || $0.call.deadline == now
+    }
+    guard let end = ends.min(), end < now, !isEnding, !self.isContinuing(run) else { return }
     guard !self.settings.allowance.contains(.backgroundWork) else { return }
     run.log.find(
       "nothing after the end",

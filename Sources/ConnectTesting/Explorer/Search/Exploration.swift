@@ -9,8 +9,8 @@ final class Exploration<Observed: Sendable> {
   private var report = ExplorationReport()
   private var traces: Set<UInt64> = []
   private var sum = TraceHash()
-  /// Instances that have outlived their run without being a leak: all runs have the same ones.
-  private var knownSurvivors: Set<ObjectIdentifier> = []
+  /// Instances that outlive their run without being a leak: all runs have the same ones.
+  private var sharedInstances: Set<ObjectIdentifier> = []
 
   init(_ explorer: InterceptorExplorer<Observed>, catchesJobs: Bool) {
     self.explorer = explorer
@@ -98,20 +98,21 @@ final class Exploration<Observed: Sendable> {
     isTelling: Bool = false
   ) throws -> RunResult {
     let result = try self.runOnce(chooser, method, isTelling: isTelling)
-    guard result.finding == nil, let survivor = result.survivor else { return result }
-    // An instance that lives on in all runs is shared; one of its own in each run is a leak.
-    self.knownSurvivors.formUnion(result.survivors)
-    let again = try self.runOnce(Chooser(result.schedule), method, isTelling: isTelling)
-    guard again.finding == nil, again.survivor != nil, again.survivors.isDisjoint(with: self.knownSurvivors)
-    else {
-      return again.finding == nil ? result : again
+    guard result.finding == nil, let survivor = result.survivor,
+      !result.survivors.isSubset(of: self.sharedInstances)
+    else { return result }
+    // Instances that the next run has, too, are shared. Others are a leak.
+    var again = try self.runOnce(Chooser(result.schedule), method, isTelling: isTelling)
+    let shared = again.survivors.intersection(result.survivors)
+    guard again.finding == nil, again.survivor != nil, shared.isEmpty else {
+      self.sharedInstances.formUnion(shared)
+      return result
     }
-    var leaking = again
-    leaking.finding = Finding(
+    again.finding = Finding(
       rule: "instances are released",
       reason: "an instance of \(survivor) lives on after its call, and after everything else was released"
     )
-    return leaking
+    return again
   }
 
   private func runOnce(_ chooser: Chooser, _ method: StreamType, isTelling: Bool) throws -> RunResult {
