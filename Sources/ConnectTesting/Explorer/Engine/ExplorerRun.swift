@@ -195,7 +195,9 @@ final class ExplorerRun: @unchecked Sendable {
       }
     }
     if self.waitForOtherThreads() { return true }
-    self.endWaitingCalls("nobody can end call %@ any more: nothing is left to wait for, and it has not ended")
+    self.endWaitingCalls(
+      "nobody can end call %@ any more but its deadline or its caller: nothing else is left to wait for"
+    )
     return true
   }
 
