@@ -37,6 +37,8 @@ public struct ExploredCall: Sendable {
   public internal(set) var cancelTime: Duration?
   /// Headers of the response.
   public internal(set) var headers = Headers()
+  /// When the caller of a call with a stream of responses got the headers; nil if it did not, and for other calls.
+  public internal(set) var headersTime: Duration?
   /// The texts of the messages that the caller received: at most one for calls that receive one message.
   public internal(set) var received: [String] = []
   /// Trailers of the response. Those of an error are its metadata.
@@ -66,6 +68,8 @@ public struct ExploredAttempt: Sendable {
   public internal(set) var messages: [String] = []
   /// What the server has answered; nil if it has not begun to.
   public internal(set) var answer: ExplorerAnswer?
+  /// When the server sent the headers of the response; nil if it has not.
+  public internal(set) var headersTime: Duration?
   /// When the answer was complete, or the client gave the attempt up; nil if neither has happened.
   public internal(set) var endTime: Duration?
   /// Whether the client gave up the attempt.

@@ -35,5 +35,14 @@ extension ExplorationCase {
     source: "xmtp/xmtp-node-go#267",
     InterceptorExplorer(of: { _ in HeldHeaders() })
       .methods([.serverStream, .bidirectionalStream])
+      .neighbours(false)
+      .check("headers do not wait for messages") { run in
+        run.calls.allSatisfy { call in
+          guard let sent = call.attempts.first?.headersTime, let end = call.headersTime ?? call.endTime else {
+            return true
+          }
+          return end == sent
+        }
+      }
   )
 }

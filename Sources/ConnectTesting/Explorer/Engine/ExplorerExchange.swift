@@ -14,7 +14,6 @@ final class ExplorerExchange: HTTPStream {
   private let format: AnswerFormat
   private var handler: (any HTTPStreamHandler)?
   private unowned let run: ExplorerRun
-  private var hasSentHead = false
   /// Nil until the answer is chosen.
   private var plan: AnswerPlan?
 
@@ -174,7 +173,8 @@ final class ExplorerExchange: HTTPStream {
 
   /// Answers each message of a bidirectional stream, and its end.
   private func echo() {
-    guard self.run.method == .bidirectionalStream, self.hasSentHead, self.attempt.answer == .ok else {
+    guard self.run.method == .bidirectionalStream, self.attempt.headersTime != nil, self.attempt.answer == .ok
+    else {
       return
     }
     while self.isOpen, self.replies.count < self.request.messages.count { self.send(self.replies.count + 1) }
@@ -184,8 +184,8 @@ final class ExplorerExchange: HTTPStream {
   }
 
   private func sendHead(_ code: Code) {
-    guard !self.hasSentHead else { return }
-    self.hasSentHead = true
+    guard self.attempt.headersTime == nil else { return }
+    self.attempt.headersTime = self.run.executor.now
     self.handler?.streamDidReceive(self.format.head(code))
   }
 

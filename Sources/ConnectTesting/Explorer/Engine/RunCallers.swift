@@ -241,6 +241,7 @@ final class RunCallers {
     case .headers(let headers):
       run.log.tell("headers arrive", number, "call \(number) receives headers")
       self.callers[index].call.headers = headers
+      self.callers[index].call.headersTime = run.executor.now
     case .message(let message):
       run.log.tell("message arrives", number, "call \(number) receives “\(message.value)”")
       self.callers[index].call.received.append(message.value)
