@@ -211,8 +211,8 @@ struct EndRules {
       )
     }
     if last.attempt.isAnswered, let code = last.attempt.answer?.code, code != .ok {
-      let isServers = error.code == code && last.attempt.answer != .reset
-      return isServers ? self.metadata(call, of: last) : nil
+      guard error.code == code, last.attempt.answer != .reset else { return nil }
+      return self.messages(call, before: last) ?? self.metadata(call, of: last)
     }
     guard !self.allows(.failure) else { return nil }
     if last.attempt.answer == .ok, last.attempt.isAnswered {
@@ -225,6 +225,18 @@ struct EndRules {
       rule: "calls fail for a reason",
       reason:
         "call \(call.number) fails with \(describe(error)), although the server has not failed its last attempt"
+    )
+  }
+
+  /// Messages of a stream that ends with the server's error.
+  private func messages(_ call: ExploredCall, before exchange: ExplorerExchange) -> Finding? {
+    let isStream = call.method == .serverStream || call.method == .bidirectionalStream
+    guard isStream, !self.allows(.changedMessages),
+      let what = Self.difference(call.received, from: exchange.replies, isWhole: true)
+    else { return nil }
+    return Finding(
+      rule: "messages arrive as they were sent",
+      reason: "a response message of call \(call.number), before its error, \(what)"
     )
   }
 
