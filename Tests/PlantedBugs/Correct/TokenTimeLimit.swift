@@ -3,11 +3,27 @@ internal import ConnectTesting
 
 /// Shows a token, and does without one if the token takes longer than two seconds.
 final class TokenTimeLimit: Interceptor {
+  /// The wait of one attempt.
+  private final class Wait {
+    var timer: Task<Void, Never>?
+    var fetch: Task<Void, Never>?
+    private var isOver = false
+
+    /// Whether the caller is the first to end it.
+    func end() -> Bool {
+      defer { self.isOver = true }
+      return !self.isOver
+    }
+
+    func cancel() {
+      self.timer?.cancel()
+      self.fetch?.cancel()
+    }
+  }
+
   private let clock: any Clock<Duration>
   private let token: @Sendable () async throws -> String
-  private var timer: Task<Void, Never>?
-  private var fetch: Task<Void, Never>?
-  private var hasProceeded = false
+  private var wait: Wait?
 
   init(clock: any Clock<Duration>, token: @escaping @Sendable () async throws -> String) {
     self.clock = clock
@@ -16,18 +32,17 @@ final class TokenTimeLimit: Interceptor {
 
   func unaryFunction() -> UnaryFunction {
     UnaryFunction(requestFunction: { request, proceed in
-      self.hasProceeded = false
-      self.timer = proceed.task {
+      self.wait?.cancel()
+      let wait = Wait()
+      self.wait = wait
+      wait.timer = proceed.task {
         try? await self.clock.sleep(for: .seconds(2))
-        guard !self.hasProceeded, !Task.isCancelled else { return }
-        self.hasProceeded = true
-        proceed(.success(request))
+        if !Task.isCancelled, wait.end() { proceed(.success(request)) }
       }
-      self.fetch = proceed.task {
+      wait.fetch = proceed.task {
         let token = try? await self.token()
-        guard !self.hasProceeded, !Task.isCancelled else { return }
-        self.hasProceeded = true
-        self.timer?.cancel()
+        guard !Task.isCancelled, wait.end() else { return }
+        wait.timer?.cancel()
         var request = request
         if let token { request.headers["authorization"] = ["Bearer \(token)"] }
         proceed(.success(request))
@@ -37,8 +52,8 @@ final class TokenTimeLimit: Interceptor {
 
   func callFunction(_ method: MethodInfo) -> CallFunction {
     CallFunction(endFunction: { _ in
-      self.timer?.cancel()
-      self.fetch?.cancel()
+      self.wait?.cancel()
+      self.wait = nil
     })
   }
 }

@@ -143,6 +143,8 @@ extension ExplorationCase {
     .calls(3)
     .methods(.every)
     .server(.answers(.ok, .unavailable, .reset))
+    // A call that would wait beyond its deadline fails at once.
+    .allowing(.failure)
   )
 
   static let recommendedSet = ExplorationCase(

@@ -212,6 +212,8 @@ struct EndRules {
     }
     if last.attempt.isAnswered, let code = last.attempt.answer?.code, code != .ok {
       guard error.code == code, last.attempt.answer != .reset else { return nil }
+      // The error may be the interceptor's own if it fails calls on purpose.
+      if self.allows(.failure), error.message?.contains(last.id) != true { return nil }
       return self.messages(call, before: last) ?? self.metadata(call, of: last)
     }
     guard !self.allows(.failure) else { return nil }
