@@ -108,8 +108,7 @@ final class ExplorerExchange: HTTPStream {
   /// Answers, if it is time to.
   private func proceed() {
     guard self.isOpen else { return }
-    let isEarly = self.run.method == .bidirectionalStream && !self.request.messages.isEmpty
-    guard self.request.isComplete || isEarly else { return }
+    guard self.request.isComplete || self.answersEarly else { return }
     guard self.plan == nil else {
       self.echo()
       return
@@ -121,6 +120,16 @@ final class ExplorerExchange: HTTPStream {
       self.later(after: delay) { $0.answer(plan) }
     } else {
       self.answer(plan)
+    }
+  }
+
+  /// Whether the answer begins while the request goes on. Servers may end a stream of requests after any message.
+  private var answersEarly: Bool {
+    switch self.run.method {
+    case .bidirectionalStream: !self.request.messages.isEmpty
+    case .clientStream:
+      self.plan == nil && self.request.messages.count == 1 && self.run.choose(.answerTime, among: 2) == 1
+    case .unary, .serverStream: false
     }
   }
 
