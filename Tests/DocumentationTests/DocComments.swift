@@ -60,6 +60,7 @@ struct DocComments: Sendable {
 
   // MARK: Interceptors
 
+  var world: ExplorerWorld { given() }
   var budget: RetryBudget { given() }
   var credentials: Credentials { given() }
   var cache: ResponseCache { given() }
@@ -127,6 +128,12 @@ struct DocComments: Sendable {
 
   final class TokenInterceptor: Interceptor {
     init(config: ProtocolClientConfig) {}
+    init(store: TokenStore) {}
+  }
+
+  final class TokenStore: Sendable {
+    let refreshes = 0
+    init(fetch: @escaping @Sendable () async throws -> String) {}
   }
 
   final class MyInterceptor: Interceptor {

@@ -78,9 +78,9 @@ public struct ExplorerServer: Sendable {
   /// What is possible depends on the request, for example on its token.
   ///
   /// ```swift
-  /// .server(.answering { attempt in
-  ///   attempt.headers["authorization"] == ["Bearer \(current)"] ? [.ok, .unavailable] : [.unauthenticated]
-  /// })
+  /// let server = ExplorerServer.answering { attempt in
+  ///   attempt.headers["authorization"] == ["Bearer new"] ? [.ok, .unavailable] : [.unauthenticated]
+  /// }
   /// ```
   ///
   /// - Parameter answers: Called once per attempt, when the request is complete. The first answer is the usual one.

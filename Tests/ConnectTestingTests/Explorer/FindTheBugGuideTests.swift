@@ -6,7 +6,7 @@ import XCTest
 // The code of the guide "Find the bug in this interceptor".
 
 /// The token that all calls show.
-private actor SessionTokens {
+private actor LoginTokens {
   private(set) var token = "expired"
   private let fetch: @Sendable () async throws -> String
 
@@ -23,7 +23,7 @@ private actor SessionTokens {
   }
 }
 
-private struct SessionInterceptor: AsyncUnaryInterceptor {
+private struct LoginTokenInterceptor: AsyncUnaryInterceptor {
   let tokens: any Tokens
 
   func interceptUnary<Input: Sendable, Output: Sendable>(
@@ -43,7 +43,7 @@ private struct SessionInterceptor: AsyncUnaryInterceptor {
 }
 
 /// The token that all calls show.
-private actor SharedSessionTokens {
+private actor SharedLoginTokens {
   private(set) var token = "expired"
   private var running: Task<String, any Error>?
   private let fetch: @Sendable () async throws -> String
@@ -71,8 +71,8 @@ private protocol Tokens: Actor {
   func token(after refused: String) async throws -> String
 }
 
-extension SessionTokens: Tokens {}
-extension SharedSessionTokens: Tokens {}
+extension LoginTokens: Tokens {}
+extension SharedLoginTokens: Tokens {}
 
 /// What the guide says is what happens.
 final class FindTheBugGuideTests: XCTestCase {
@@ -84,7 +84,7 @@ final class FindTheBugGuideTests: XCTestCase {
         try await world.step("token endpoint")
         return world.token()
       }
-      return Subject { _ in SessionInterceptor(tokens: tokens) }
+      return Subject { _ in LoginTokenInterceptor(tokens: tokens) }
     }
     .calls(2)
     .server(
@@ -111,7 +111,7 @@ final class FindTheBugGuideTests: XCTestCase {
 
   func testTheExplorerFindsTheBugAsTheGuideSays() async throws {
     do {
-      try await self.explorer { SessionTokens(fetch: $0) }.explore()
+      try await self.explorer { LoginTokens(fetch: $0) }.explore()
       XCTFail("no rule is broken")
     } catch let failure as ExplorationFailure {
       XCTAssertEqual(try self.guide().texts.first, failure.description)
@@ -119,7 +119,7 @@ final class FindTheBugGuideTests: XCTestCase {
   }
 
   func testTheFixIsGreenAsTheGuideSays() async throws {
-    let report = try await self.explorer { SharedSessionTokens(fetch: $0) }.allowing(.backgroundWork)
+    let report = try await self.explorer { SharedLoginTokens(fetch: $0) }.allowing(.backgroundWork)
       .explore()
     XCTAssertEqual(try self.guide().texts.last, report.description)
   }
