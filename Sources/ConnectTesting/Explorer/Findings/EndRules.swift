@@ -161,6 +161,7 @@ struct EndRules {
     }
     let source = good.last { $0.replies == call.received }
     if source == nil, !self.allows(.changedMessages) {
+      if self.sharesSuccess(call) { return nil }
       let what = Self.difference(call.received, from: last.replies, isWhole: true) ?? "is changed"
       return Finding(
         rule: "messages arrive as they were sent",
@@ -180,6 +181,14 @@ struct EndRules {
     }
   }
 
+  /// Whether a mark is of an attempt of another call with the same request, which may share its response.
+  private func isShared(_ mark: String, with call: ExploredCall) -> Bool {
+    self.calls.contains { other in
+      other.number != call.number && (self.allows(.sharedResponses) || self.areEqualRequests(call, other))
+        && self.exchanges(of: other).contains { $0.id == mark }
+    }
+  }
+
   private func metadata(_ call: ExploredCall, of exchange: ExplorerExchange) -> Finding? {
     guard !self.allows(.changedMetadata) else { return nil }
     var trailers = call.trailers
@@ -188,7 +197,7 @@ struct EndRules {
     let headers: (String, Headers, String)? = call.error == nil ? ("header", call.headers, "x-answer") : nil
     for (place, fields, name) in [headers, ("trailer", trailers, "x-answer-trailer")].compactMap(\.self) {
       let values = fields[name]
-      guard !values.contains(exchange.id) else { continue }
+      guard !values.contains(where: { $0 == exchange.id || self.isShared($0, with: call) }) else { continue }
       let what = values.isEmpty ? "does not reach the caller" : "is of another attempt (\(values[0]))"
       return Finding(
         rule: "headers and trailers arrive",
