@@ -122,7 +122,6 @@ final class ExplorerRulesTests: XCTestCase {
       try await explorer.explore()
       XCTFail("nothing was found", file: file, line: line)
     } catch let failure as ExplorationFailure {
-      print(failure)
       XCTAssertEqual(failure.rule, rule, failure.description, file: file, line: line)
       do {
         try await explorer.replay(failure.schedule)

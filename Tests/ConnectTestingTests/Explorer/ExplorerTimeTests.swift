@@ -1,5 +1,6 @@
 import Connect
 import ConnectTesting
+import Dispatch
 import NIOCore
 import Synchronization
 import XCTest
@@ -51,6 +52,23 @@ final class ExplorerTimeTests: XCTestCase {
       _ = await apart.value
       return try await next(request)
     }
+  }
+
+  /// Work of other threads is waited for, and the report tells of it.
+  func testOtherThreadsAreWaitedFor() async throws {
+    let report = try await InterceptorExplorer(of: { _ in
+      HookedInterceptor {
+        UnaryFunction(requestFunction: { request, proceed in
+          DispatchQueue.global().async { proceed(.success(request)) }
+        })
+      }
+    })
+    .patience(.seconds(10))
+    .schedules(50)
+    .quiet()
+    .explore()
+    XCTAssertTrue(report.usedOtherThreads)
+    XCTAssertTrue(report.description.contains("other threads took part"), report.description)
   }
 
   func testExplorationsAreTheSameAgain() async throws {
