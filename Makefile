@@ -72,7 +72,7 @@ fuzz: setup ## Feed a million damaged inputs to the decoders, under address sani
 .PHONY: properties
 properties: setup venv ## Compare ten thousand random messages with SwiftProtobuf's, chains of interceptors with a model, xDS with grpcio
 	@.ci/build --build-tests
-	@CONNECT_PROPERTY_ROUNDS=10000 swift test --skip-build --disable-swift-testing --filter 'InteroperationTests|RandomChainTests|ChainPropertyTests|XDSOracleTests'
+	@CONNECT_PROPERTY_ROUNDS=10000 swift test --skip-build --disable-swift-testing --filter 'InteroperationTests|RandomChainTests|ChainPropertyTests|XDSOracleTests|TraceMemoryTests'
 
 # The benchmarks: which rows, how often, for how long; where to save results, what to compare with.
 rows ?=

@@ -204,14 +204,14 @@ final class WhatIfGuideTests: XCTestCase {
     let files = guide.components(separatedBy: "```json\n").dropFirst().compactMap {
       $0.components(separatedBy: "\n```").first
     }
-    XCTAssertEqual(files.count, 3)
-    for (name, text) in zip(["now.json", "new.json", "services.json"], files) {
+    XCTAssertEqual(files.count, 4)
+    for (name, text) in zip(["now.json", "new.json", "retry.json", "services.json"], files) {
       try text.write(to: folder.appending(path: name), atomically: true, encoding: .utf8)
     }
     try Self.accessLog.write(to: folder.appending(path: "access.ndjson"), atomically: true, encoding: .utf8)
     let programs = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent().path()
     var parts = guide.components(separatedBy: "```text\n$ ")
-    XCTAssertEqual(parts.count, 5)
+    XCTAssertEqual(parts.count, 6)
     for index in parts.indices.dropFirst() {
       let end = try XCTUnwrap(parts[index].range(of: "```"))
       let command = String(parts[index].prefix { $0 != "\n" })

@@ -1,3 +1,4 @@
+internal import Connect
 internal import ConnectChannels
 
 /// Whether requests wait for each other at servers, and how many a server works on at the same time: from latency against load.
@@ -17,7 +18,7 @@ struct QueueFit {
   private static let fewest = 100
   /// How much longer calls take in busy times, at least, if they wait.
   private static let rise = 1.2
-  private static let arrivals = 2_000
+  private static let arrivals = 4_000
   /// How much of the error of "no queue" a limit may leave.
   private static let remainingError = 0.6
 
@@ -32,14 +33,14 @@ struct QueueFit {
       self.notes.append("whether requests wait for each other does not show: give a limit if you know it")
       return
     }
-    let quiet = levels[0].latencies
+    let quiet = Self.quiet(levels)
     guard let least = quiet.mean, let most = levels.last?.latencies.mean, most > least * Self.rise else {
       self.notes.append("latency does not rise with load: no limit of concurrency is assumed")
       return
     }
     func error(_ limit: Int?) -> Double {
       levels.reduce(0) { sum, level in
-        let predicted = limit.map { Self.queue(level.rate, quiet, limit: $0) } ?? quiet
+        let predicted = limit.map { Self.queue(level.rate, quiet, $0, servers) } ?? quiet
         let errors = [
           (predicted.mean, level.latencies.mean), (predicted.quantile(0.9), level.latencies.quantile(0.9)),
         ]
@@ -73,10 +74,24 @@ struct QueueFit {
   ///
   /// - Parameter part: Which part of the recorded times is shorter.
   func serviceTime(_ time: Duration, at part: Double) -> Duration {
-    guard self.limit != nil, let quiet = self.quiet.quantile(part), let all = self.all.quantile(part),
-      all > quiet
-    else { return time }
-    return time.seconds > 0 ? .seconds(time.seconds * quiet / all) : time
+    guard self.limit != nil else { return time }
+    // The longest times are few in quiet seconds: the waits are taken where there are more.
+    let part = min(part, 0.9)
+    guard let quiet = self.quiet.quantile(part), let all = self.all.quantile(part), all > quiet else {
+      return time
+    }
+    return max(time - .seconds(all - quiet), time.scaled(by: quiet / all))
+  }
+
+  /// The latencies of the levels that are as fast as the one with the least load.
+  private static func quiet(_ levels: [Level]) -> CoarseHistogram {
+    var sum = levels[0].latencies
+    let bound = (sum.mean ?? 0) * 1.05
+    for level in levels.dropFirst() {
+      guard let mean = level.latencies.mean, mean <= bound else { break }
+      sum.add(level.latencies)
+    }
+    return sum
   }
 
   /// Nil if there are too few seconds or calls.
@@ -115,8 +130,10 @@ struct QueueFit {
     return candidates
   }
 
-  /// The latencies of a server that works on `limit` requests at a time, which come at random times.
-  private static func queue(_ rate: Double, _ work: CoarseHistogram, limit: Int) -> CoarseHistogram {
+  /// The latencies of a server that works on `limit` requests at a time: calls begin at random times, and go to the servers in turn.
+  private static func queue(_ rate: Double, _ work: CoarseHistogram, _ limit: Int, _ servers: Int)
+    -> CoarseHistogram
+  {
     var result = CoarseHistogram()
     guard rate > 0 else { return work }
     var random = SeededRandom(seed: 1)
@@ -125,7 +142,9 @@ struct QueueFit {
     var places = Array(repeating: 0.0, count: limit)
     var now = 0.0
     for number in 0..<self.arrivals {
-      now += -(1 - random.fraction()).logarithm / rate
+      // With many servers, the gaps are all about the same.
+      let turns = min(servers, 50)
+      for _ in 0..<turns { now += -(1 - random.fraction()).logarithm / rate / Double(turns) }
       let place = random.fraction() * 200
       let index = min(Int(place), 199)
       let time = table[index] + (table[index + 1] - table[index]) * (place - Double(index))

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Connect
 import ConnectChannels
 import ConnectProtobufC
 import ConnectReflection
