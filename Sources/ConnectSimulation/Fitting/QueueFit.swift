@@ -14,6 +14,7 @@ struct QueueFit {
   }
 
   private static let levelCount = 8
+  private static let windowSeconds = 5
   /// Levels with fewer calls say little.
   private static let fewest = 100
   /// How much longer calls take in busy times, at least, if they wait.
@@ -97,15 +98,24 @@ struct QueueFit {
   /// Nil if there are too few seconds or calls.
   private static func levels(_ timeline: Timeline, servers: Int) -> [Level]? {
     // The first and the last second are seldom whole.
-    let parts = timeline.parts.dropFirst().dropLast().filter { $0.calls > 0 }.sorted { $0.calls < $1.calls }
+    let seconds = Array(timeline.parts.dropFirst().dropLast())
+    // A single second has more calls by chance alone, and its calls do not wait as long as if there were always so many.
+    let width = max(self.windowSeconds / timeline.length, 1)
+    var parts: [Timeline.Part] = []
+    for start in stride(from: 0, through: seconds.count - width, by: width) {
+      var window = Timeline.Part()
+      for part in seconds[start..<start + width] { window.add(part) }
+      if window.calls > 0 { parts.append(window) }
+    }
     guard parts.count >= self.levelCount else { return nil }
+    parts.sort { $0.calls < $1.calls }
     var levels: [Level] = []
     for number in 0..<self.levelCount {
       let group = parts[number * parts.count / self.levelCount..<(number + 1) * parts.count / self.levelCount]
       var latencies = CoarseHistogram()
       for part in group { latencies.add(part.latencies) }
       let calls = group.reduce(0) { $0 + $1.calls }
-      let seconds = Double(group.count * timeline.length * servers)
+      let seconds = Double(group.count * width * timeline.length * servers)
       guard latencies.count > 0 else { continue }
       levels.append(Level(rate: Double(calls) / seconds, latencies: latencies))
     }

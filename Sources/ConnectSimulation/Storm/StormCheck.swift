@@ -39,6 +39,23 @@ public struct StormCheck: Sendable {
     }.values.map(\.factor).max() ?? 1
   }
 
+  /// How many requests one call makes at most, at all services.
+  var mostRequests: Double { self.requests { Double($0.attempts) } }
+
+  /// How many requests one call makes if none fails.
+  var usualRequests: Double { self.requests { _ in 1 } }
+
+  private func requests(_ attempts: (ServiceMap.Call) -> Double) -> Double {
+    var loads: [String: Double] = [:]
+    for root in self.map.roots { loads[root.name] = 1 }
+    for service in self.map.services {
+      for call in service.calls {
+        loads[call.service, default: 0] += (loads[service.name] ?? 0) * Double(call.times) * attempts(call)
+      }
+    }
+    return loads.values.sorted().reduce(0, +)
+  }
+
   private func amplifications(
     _ attempts: (ServiceMap.Call) -> Double
   ) -> [String: (path: [String], factor: Double)] {

@@ -22,8 +22,9 @@ public struct StormResult: Sendable, Hashable, Codable {
   public var amplificationWithBudgets: Double
   /// The code that the service fails with in the simulation.
   public var failure = "unavailable"
-  /// How many times more requests it gets when it fails, simulated with the budgets that the map has.
-  public var simulated = 1.0
+  /// How many times more requests it gets when it fails, simulated with the budgets that the map has; nil if one call makes too many
+  /// requests to simulate.
+  public var simulated: Double?
   /// Budgets that hold the amplification below ``StormCheck/limit``; empty if none are needed.
   public var budgets: [Budget] = []
   /// How many times more requests it gets with ``budgets``; nil if none are needed.
@@ -51,7 +52,7 @@ public struct StormResult: Sendable, Hashable, Codable {
 
   /// Whether the load may grow by more than ``StormCheck/limit``, or a deadline cannot be met.
   public var isStorm: Bool {
-    max(self.amplificationWithBudgets, self.simulated) > StormCheck.limit || !self.deadlines.isEmpty
+    max(self.amplificationWithBudgets, self.simulated ?? 1) > StormCheck.limit || !self.deadlines.isEmpty
   }
 
   /// The result as JSON, sorted.
@@ -73,9 +74,12 @@ extension StormResult: CustomStringConvertible {
     if self.amplificationWithBudgets < self.amplification {
       lines.append("with budgets     \(Plot.number(self.amplificationWithBudgets)) times in the long run")
     }
-    lines.append(
-      "simulated        \(Plot.number(self.simulated)) times: each call of \(self.path.last ?? "it") fails with \(self.failure)"
-    )
+    if let simulated = self.simulated {
+      let what = "each call of \(self.path.last ?? "it") fails with \(self.failure)"
+      lines.append("simulated        \(Plot.number(simulated)) times: \(what)")
+    } else {
+      lines.append("simulated        no: one call makes too many requests")
+    }
     if let proposal = self.simulatedWithProposal {
       lines += ["", "proposed budgets, simulated: \(Plot.number(proposal)) times"]
       for budget in self.budgets {

@@ -20,18 +20,26 @@ extension StormCheck {
     )
     guard let target = worst.path.last else { return result }
     result.failure = self.failureCode(on: worst.path).name
-    result.simulated = await self.simulate(self.map.services, target, &result.violations)
-    guard result.simulated > Self.limit || result.amplificationWithBudgets > Self.limit else { return result }
+    let requests = self.mostRequests
+    guard self.usualRequests <= Self.mostSimulated else { return result }
+    if requests <= Self.mostSimulated {
+      let calls = Int(min(max(Self.mostSimulated * 5 / requests, 5), 200))
+      result.simulated = await self.simulate(self.map.services, target, calls: calls, &result.violations)
+    }
+    guard max(result.simulated ?? 1, result.amplificationWithBudgets) > Self.limit else { return result }
     var share = 1.0
     for _ in 0..<4 {
       result.budgets = self.budgets(share: share)
       let services = self.map(with: result.budgets)
-      result.simulatedWithProposal = await self.simulate(services, target, &result.violations)
+      result.simulatedWithProposal = await self.simulate(services, target, calls: 200, &result.violations)
       if result.simulatedWithProposal ?? 1 <= Self.limit { break }
       share /= 2
     }
     return result
   }
+
+  /// How many requests one call may make in a simulation.
+  private static let mostSimulated = 20_000.0
 
   /// The code that most callers on the way repeat calls after.
   private func failureCode(on path: [String]) -> Code {
@@ -58,6 +66,7 @@ extension StormCheck {
   private func simulate(
     _ services: [ServiceMap.Service],
     _ target: String,
+    calls: Int,
     _ violations: inout [String]
   ) async -> Double {
     let cluster = SimulatedCluster(seed: self.seed)
@@ -87,7 +96,7 @@ extension StormCheck {
       (0..<root.servers).map { _ in ChainedCalls(root, in: cluster) }
     }
     let rate = self.map.callsPerSecond * Double(roots.count)
-    let seconds = min(max(200 / rate, 10), 60)
+    let seconds = min(max(Double(calls) / rate, calls < 200 ? 0 : 10), 60)
     // Each root gets as many calls, on its processes in turn.
     let report = await cluster.run(for: .seconds(seconds), load: .open(perSecond: rate)) { number in
       try await callers[number % callers.count].make()

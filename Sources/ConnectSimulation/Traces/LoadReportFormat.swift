@@ -22,7 +22,8 @@ struct LoadReportFormat {
   }
 
   private func add(_ report: JSONValue, to builder: inout TraceBuilder) {
-    guard let calls = report["calls"]?.double.flatMap({ Int(exactly: $0) }), calls > 0,
+    guard let calls = report["calls"]?.double.flatMap({ Int(exactly: $0) }),
+      (1...1_000_000_000_000).contains(calls),
       let rate = report["callsPerSecond"]?.double, rate > 0,
       case .object(let latencies)? = report["latencyMilliseconds"]
     else {

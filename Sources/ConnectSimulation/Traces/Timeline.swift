@@ -44,7 +44,7 @@ struct Timeline: Sendable, Hashable {
 
   /// Adds a part that may be longer or shorter than those that are here: it counts at its beginning.
   mutating func add(_ part: Part, from start: Double, to end: Double) {
-    let range = self.range ?? start...end
+    let range = self.range ?? start...max(start, end)
     self.range = min(range.lowerBound, start)...max(range.upperBound, end)
     if self.parts.isEmpty { self.first = Int(start) / self.length }
     var index = Int(start) / self.length

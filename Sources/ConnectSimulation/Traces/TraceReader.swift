@@ -72,8 +72,7 @@ public struct TraceReader {
     switch key {
     case "resourceSpans"?, "resource_spans"?: self.format = .spans(SpanFormat())
     case "cassette"?, "exchanges"?: self.format = .cassette(CassetteFormat())
-    case "addresses"? where !self.start.prefix(while: { $0 != UInt8(ascii: "}") }).isEmpty:
-      self.format = .report(LoadReportFormat())
+    case "addresses"?: self.format = .report(LoadReportFormat())
     default:
       guard let first = self.start.first(where: { !Self.isSpace($0) }) else {
         throw TraceError(name: self.name, problem: "is empty: \(TraceBuilder.expectation)")

@@ -29,7 +29,7 @@ final class StormCheckTests: XCTestCase {
     XCTAssertEqual(check.worst.amplification, 27, accuracy: 1e-9)
     let result = await check.run()
     XCTAssertEqual(result.violations, [])
-    XCTAssertEqual(result.simulated, 27, accuracy: 0.5)
+    XCTAssertEqual(result.simulated ?? 0, 27, accuracy: 0.5)
     XCTAssertTrue(result.isStorm)
     XCTAssertEqual(result.budgets.map(\.from), ["client", "front", "orders"])
     XCTAssertLessThanOrEqual(result.simulatedWithProposal ?? 99, StormCheck.limit)
@@ -46,9 +46,23 @@ final class StormCheckTests: XCTestCase {
     let result = await StormCheck(try ServiceMap(json: Self.chain(text))).run()
     XCTAssertEqual(result.amplification, 27, accuracy: 1e-9)
     XCTAssertLessThan(result.amplificationWithBudgets, StormCheck.limit)
-    XCTAssertLessThanOrEqual(result.simulated, StormCheck.limit)
+    XCTAssertLessThanOrEqual(result.simulated ?? 99, StormCheck.limit)
     XCTAssertFalse(result.isStorm)
     XCTAssertNil(result.simulatedWithProposal)
+  }
+
+  /// Nine callers with five attempts each make two million requests of a call: that is not tried.
+  func testTooManyRequests() async throws {
+    let policy = Self.policy.replacing("3", with: "5")
+    let services = (0..<9).map { #"{ "name": "s\#($0)", "calls": [\#(Self.call("s\($0 + 1)", policy))] }"# }
+    let map = try ServiceMap(
+      json: #"{ "services": [\#(services.joined(separator: ",")), { "name": "s9" }] }"#
+    )
+    let result = await StormCheck(map).run()
+    XCTAssertEqual(result.amplification, 1_953_125, accuracy: 1)
+    XCTAssertNil(result.simulated)
+    XCTAssertTrue(result.isStorm)
+    XCTAssertLessThanOrEqual(result.simulatedWithProposal ?? 99, StormCheck.limit)
   }
 
   /// Two ways to the same service add up, and a fan-out is no storm.

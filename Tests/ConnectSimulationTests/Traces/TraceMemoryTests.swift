@@ -42,7 +42,7 @@ final class TraceMemoryTests: XCTestCase {
       try reader.read(Array(beginning.utf8))
       let start = Self.residentBytes
       let bytes = Array(repeating: UInt8(ascii: "x"), count: 1 << 20)
-      for _ in 0..<(beginning.contains("spans") ? 24 : 64) { try reader.read(bytes) }
+      for _ in 0..<(beginning.contains("spans") ? 17 : 64) { try reader.read(bytes) }
       XCTAssertLessThan(Self.residentBytes - start, 48 << 20)
       XCTAssertThrowsError(try reader.finish())
     }
