@@ -25,11 +25,6 @@ final class RunCallers {
     var wasFailedByNeighbour = false
 
     var isOpen: Bool { self.hasBegun && self.call.endTime == nil }
-
-    /// Whether the call has ended, or its hooks are being told so.
-    func isEnding(at now: Duration) -> Bool {
-      self.call.endTime != nil || self.call.cancelTime != nil || self.call.deadline.map { $0 <= now } ?? false
-    }
   }
 
   private(set) var callers: [Caller] = []

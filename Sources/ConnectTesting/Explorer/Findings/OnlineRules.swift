@@ -37,30 +37,19 @@ final class OnlineRules {
     }
   }
 
-  /// The code under test begins to wait for something.
-  func check(beginOfStep name: String, in run: ExplorerRun) {
-    let now = run.executor.now
-    guard run.callers.areAllOver, run.callers.lastEnd < now, !run.chooser.isFrozen else { return }
-    guard !self.settings.allowance.contains(.backgroundWork) else { return }
-    run.log.find(
-      "nothing after the end",
-      "“\(name)” begins \(now - run.callers.lastEnd) after the end of the last call"
-    )
-  }
-
   /// The library has ignored a `proceed`.
   ///
   /// - Parameter hook: What the library says of it.
   func proceedWasIgnored(_ hook: String, in run: ExplorerRun) {
     guard !self.isPaused, run.log.finding == nil else { return }
     let now = run.executor.now
-    let calls = run.callers.callers.filter(\.hasBegun)
     guard hook == "the call is over" else {
-      // A hook is not asked for its first answer any more if a neighbour has called it again, or its call comes to an end.
-      let mayBeOutdated = calls.contains {
-        $0.neighbour != .none || $0.isEnding(at: now) || run.server.attempts(of: $0.call.number).count > 1
+      // A hook that an inner or outer neighbour has called again is not asked for its first answer any more.
+      let mayBeOfEarlierAttempt = run.callers.callers.contains {
+        $0.neighbour != .none || run.server.attempts(of: $0.call.number).count > 1
       }
-      if hook.hasPrefix("a hook that has proceeded") || !mayBeOutdated {
+      // Values of a stream that was cut are not asked for any more, either.
+      if hook.hasPrefix("a hook that has proceeded") || run.method == .unary && !mayBeOfEarlierAttempt {
         run.log.find("proceed once", "an interceptor called proceed a second time (\(hook))")
       }
       return
