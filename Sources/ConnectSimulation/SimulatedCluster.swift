@@ -62,8 +62,11 @@ public final class SimulatedCluster: @unchecked Sendable {
     recorder.cluster = self
   }
 
-  /// Ends remaining connections, timers and waiting tasks, which would keep themselves alive.
-  deinit {
+  deinit { self.end() }
+
+  /// Ends remaining connections, timers and waiting tasks, which would keep themselves alive. For simulations with resolvers that
+  /// hold a transport of the cluster, which would keep the cluster alive, too. Nothing runs here afterwards.
+  package func end() {
     let servers = self.allServers
     self.executor.end { for server in servers { server.network.endConnections() } }
   }

@@ -17,7 +17,7 @@ final class RetryStormTests: XCTestCase {
     XCTAssertTrue(predicted.isStorm)
     XCTAssertEqual(predicted.path, ["user", "a", "b", "c"])
     XCTAssertEqual(predicted.amplification, 27)
-    XCTAssertEqual(predicted.simulated, 27, accuracy: 0.5)
+    XCTAssertEqual(try XCTUnwrap(predicted.simulated), 27, accuracy: 0.5)
     try await Chain.run(of: 3, config: Self.config()) { chain in
       let amplification = try await chain.amplification(calls: 40, failing: 1)
       XCTAssertEqual(amplification, 27)

@@ -41,6 +41,8 @@ extension MeshScenario {
   /// Runs the scenario: no call may fail, and none may go where no accepted resource has sent it.
   package func run() async -> Finding {
     let cluster = SimulatedCluster(seed: self.seed)
+    // The client of control planes holds a transport of the cluster.
+    defer { cluster.end() }
     cluster.network.roundTrip = .constant(self.roundTrip)
     let ledger = MeshLedger(poisoned: self.servers - 1)
     let service = self.makeService(in: cluster, ledger)
