@@ -93,7 +93,7 @@ public struct FittedService: Sendable {
       guard index < names.count else { return Server(name: "server \(index + 1)", methods: []) }
       let name = names[index]
       guard deviating.names.contains(name) else { return Server(name: name, methods: []) }
-      return Server(name: name, methods: fit.methods(of: name))
+      return Server(name: name, methods: fit.methods(of: name, in: deviating))
     }
     notes += deviating.notes
     self.callsPerSecond = trace.callsPerSecond
@@ -104,7 +104,7 @@ public struct FittedService: Sendable {
         "calls of the trace have \(Plot.number(attempts)) attempts, whose times it does not have: calls count as if they were attempts"
       )
     }
-    self.notes = notes
+    self.notes = notes + TraceDoubts.notes(trace)
   }
 
   /// Long enough parts, so that chance does not count twice.
@@ -137,13 +137,18 @@ public struct FittedService: Sendable {
   }
 }
 
+extension FittedService.Method {
+  /// The path in a simulation, where ``TrafficTrace/others`` are a method.
+  var simulatedPath: String { self.path == TrafficTrace.others ? "/trace/Others" : self.path }
+}
+
 /// Does with requests what a ``FittedService`` says.
 struct FittedBehaviour: ServerBehaviour {
   private let methods: [String: FittedService.Method]
 
   init(_ service: FittedService, _ server: FittedService.Server) {
     var methods: [String: FittedService.Method] = [:]
-    for method in service.methods + server.methods { methods[method.path] = method }
+    for method in service.methods + server.methods { methods[method.simulatedPath] = method }
     self.methods = methods
   }
 

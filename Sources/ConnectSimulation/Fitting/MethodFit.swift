@@ -21,13 +21,16 @@ struct MethodFit {
     return self.trace.methods.sorted { ($1.value.calls, $0.key) < ($0.value.calls, $1.key) }.map {
       path,
       all in
-      var tally = TrafficTrace.Tally()
-      if !servers.isEmpty {
-        for (place, part) in self.places(of: path) where !servers.contains(place.server) { tally.add(part) }
-      }
-      let isEnough = tally.calls >= Self.fewest
-      return self.method(path, isEnough ? tally : all, share: Double(all.calls) / total)
+      self.method(path, self.usual(path, without: servers) ?? all, share: Double(all.calls) / total)
     }
+  }
+
+  /// A method on all servers but those that differ; nil if it has few calls there.
+  private func usual(_ path: String, without servers: Set<String>) -> TrafficTrace.Tally? {
+    guard !servers.isEmpty else { return nil }
+    var tally = TrafficTrace.Tally()
+    for (place, part) in self.places(of: path) where !servers.contains(place.server) { tally.add(part) }
+    return tally.calls >= Self.fewest ? tally : nil
   }
 
   private func places(of path: String) -> [(TrafficTrace.Place, TrafficTrace.Tally)] {
@@ -36,19 +39,27 @@ struct MethodFit {
     }
   }
 
-  /// The methods on a server that differs, as far as there are enough calls.
-  func methods(of server: String) -> [FittedService.Method] {
+  /// The methods on a server that differs. Where it has few calls of a method, they take as much longer than on all servers as its
+  /// other calls.
+  func methods(of server: String, in differences: ServerDifferences) -> [FittedService.Method] {
+    let factor = differences.factors[server] ?? 1
     let total = Double(max(self.trace.total.calls, 1))
     return self.trace.methods.keys.sorted().compactMap { path in
-      guard let tally = self.trace.places[.init(method: path, server: server)], tally.calls >= Self.fewest
-      else {
-        return nil
+      let tally = self.trace.places[.init(method: path, server: server)] ?? .init()
+      if tally.calls >= Self.fewest {
+        return self.method(path, tally, share: Double(tally.calls) / total)
       }
-      return self.method(path, tally, share: Double(tally.calls) / total)
+      guard factor != 1, let usual = self.usual(path, without: differences.names) else { return nil }
+      return self.method(path, usual, share: Double(tally.calls) / total, times: factor)
     }
   }
 
-  private func method(_ path: String, _ tally: TrafficTrace.Tally, share: Double) -> FittedService.Method {
+  private func method(
+    _ path: String,
+    _ tally: TrafficTrace.Tally,
+    share: Double,
+    times factor: Double = 1
+  ) -> FittedService.Method {
     // Attempts, not calls, are what servers see.
     let hasAttempts = tally.succeededAttempts.count + tally.failedAttempts.count >= tally.calls
     let succeeded = hasAttempts ? tally.succeededAttempts : tally.succeeded
@@ -59,20 +70,21 @@ struct MethodFit {
     return FittedService.Method(
       path: path,
       share: share,
-      latency: self.latency(succeeded, isQueued: true),
+      latency: self.latency(succeeded, isQueued: true, times: factor),
       failures: failures.sorted { $0.key.rawValue < $1.key.rawValue }.map { code, number in
         .init(code: code, rate: Double(number) / count, latency: failureLatency)
       }
     )
   }
 
-  private func latency(_ histogram: Histogram, isQueued: Bool) -> Latency {
+  private func latency(_ histogram: Histogram, isQueued: Bool, times factor: Double = 1) -> Latency {
     let last = Latency.maximumQuantiles - 1
     let quantiles = histogram.quantiles(last)
     return .empirical(
       quantiles.enumerated().map { index, time in
         let part = Double(index) / Double(last)
-        return max((isQueued ? self.queue.serviceTime(time, at: part) : time) - self.network, .zero)
+        let work = max((isQueued ? self.queue.serviceTime(time, at: part) : time) - self.network, .zero)
+        return work.scaled(by: factor)
       }
     )
   }
@@ -84,33 +96,47 @@ struct ServerDifferences {
   private static let fewest = 100
   private static let ratio = 1.3
 
-  private(set) var names: Set<String> = []
+  /// By how much the servers that differ take longer than the others.
+  private(set) var factors: [String: Double] = [:]
   private(set) var notes: [String] = []
+
+  var names: Set<String> { Set(self.factors.keys) }
 
   init(_ trace: TrafficTrace, _ servers: [String]) {
     guard servers.count > 1, !trace.hasTooManyPlaces else { return }
-    let medians = Self.middle(servers.compactMap { trace.servers[$0]?.percentile(0.5)?.seconds })
-    let tails = Self.middle(servers.compactMap { trace.servers[$0]?.percentile(0.9)?.seconds })
+    let parts = Dictionary(grouping: trace.places) { $0.key.server }
+    let medians = Self.middles(trace, 0.5)
+    let tails = Self.middles(trace, 0.9)
     let rates = Self.middle(servers.compactMap { trace.servers[$0]?.failureRate }) ?? 0
     for name in servers {
       guard let tally = trace.servers[name], tally.calls >= Self.fewest else { continue }
       var what: [String] = []
-      if let medians, let tails, let median = tally.percentile(0.5)?.seconds,
-        let tail = tally.percentile(0.9)?.seconds
-      {
-        let factors = [median / max(medians, 1e-6), tail / max(tails, 1e-6)]
-        if let factor = factors.first(where: { $0 > Self.ratio || $0 < 1 / Self.ratio }) {
-          what.append("takes \(Plot.number(factor)) times as long")
+      // Method by method: servers may have more calls of one than of another.
+      let factors = [(0.5, medians), (0.9, tails)].map { part, middles in
+        let places = parts[name] ?? []
+        func sum(_ time: (TrafficTrace.Place, TrafficTrace.Tally) -> Double?) -> Double {
+          places.reduce(0) { $0 + Double($1.value.succeeded.count) * (time($1.key, $1.value) ?? 0) }
         }
+        let usual = sum { place, _ in middles[place.method] }
+        return usual > 0 ? sum { $1.percentile(part)?.seconds } / usual : 1
       }
+      let slower = factors.first { $0 > Self.ratio || $0 < 1 / Self.ratio }
+      if let slower { what.append("takes \(Plot.number(slower)) times as long") }
       if tally.failureRate > 2 * rates + 0.01 {
         what.append("fails \(Plot.percent(tally.failureRate)) of calls (others \(Plot.percent(rates)))")
       }
       guard !what.isEmpty else { continue }
-      self.names.insert(name)
+      self.factors[name] = slower ?? 1
       if self.notes.count < 10 { self.notes.append("\(name) \(what.joined(separator: ", and "))") }
     }
     // Where most of them differ, none is the exception: each has its own distribution all the same.
+  }
+
+  /// For each method, the middle one of its servers' percentiles, in seconds.
+  private static func middles(_ trace: TrafficTrace, _ part: Double) -> [String: Double] {
+    Dictionary(grouping: trace.places) { $0.key.method }.compactMapValues { places in
+      self.middle(places.compactMap { $0.value.percentile(part)?.seconds })
+    }
   }
 
   private static func middle(_ values: [Double]) -> Double? {

@@ -21,6 +21,7 @@ enum Plot {
 
   /// With three significant digits, and a separator of thousands.
   static func number(_ value: Double) -> String {
+    guard value.magnitude < 1e15 else { return String(format: "%.3g", value) }
     if value >= 100 || value == value.rounded() { return self.count(Int(value.rounded())) }
     return String(format: value >= 10 ? "%.1f" : "%.2f", value)
   }

@@ -33,15 +33,30 @@ enum TraceTime {
   static func seconds(_ value: JSONValue) -> Double? {
     guard let text = value.text else { return nil }
     if let number = Double(text) {
+      guard number >= 0, number < 1e20 else { return nil }
       // Until the year 5138, a number of seconds is below.
-      switch number.magnitude {
+      switch number {
       case ..<1e11: return number
       case ..<1e14: return number / 1e3
       case ..<1e17: return number / 1e6
       default: return number / 1e9
       }
     }
-    return self.rfc3339(text)
+    return self.rfc3339(text) ?? self.commonLog(text)
+  }
+
+  private static let months = [
+    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+  ]
+
+  /// `27/Nov/2026:08:00:00 +0000`, as nginx and Apache write it.
+  private static func commonLog(_ text: String) -> Double? {
+    let parts = text.split(maxSplits: 3, omittingEmptySubsequences: false) { $0 == "/" || $0 == ":" }
+    guard parts.count == 4, let month = self.months.firstIndex(of: String(parts[1])) else { return nil }
+    let rest = parts[3].replacing(" ", with: "")
+    // Without an offset, nobody knows which time it is.
+    guard rest.utf8.count == 13 else { return nil }
+    return self.rfc3339("\(parts[2])-\(month < 9 ? "0" : "")\(month + 1)-\(parts[0])T\(rest)")
   }
 
   private static func rfc3339(_ text: String) -> Double? {
@@ -132,10 +147,15 @@ extension Double {
 
 extension Code {
   /// A code as logs have it: a number of gRPC, a name of gRPC or Connect, or a status of HTTP.
-  init?(trace value: JSONValue) {
+  ///
+  /// - Parameter isHTTP: Whether a number is a status of HTTP.
+  init?(trace value: JSONValue, isHTTP: Bool = false) {
     guard let text = value.text?.filter({ $0 != " " }), !text.isEmpty else { return nil }
     if let number = Int(text) {
-      if let code = Code(rawValue: number) {
+      if number == 499 || (number == 0 && (isHTTP || text.utf8.count == 3)) {
+        // The client has gone before there was a response: nginx writes 499 or 000, Envoy 0.
+        self = .canceled
+      } else if !isHTTP, let code = Code(rawValue: number) {
         self = code
       } else if (100...599).contains(number) {
         self = (200...399).contains(number) ? .ok : Code(httpStatus: number)

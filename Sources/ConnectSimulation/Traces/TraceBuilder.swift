@@ -8,6 +8,10 @@ struct TraceBuilder {
     + "report of connectrpc load --json"
   /// How much earlier than the call before a call of the same server may be, in seconds: logs are not quite in order.
   private static let patience = 60.0
+  /// How much later it may be: a day without calls.
+  private static let longestGap = 86_400.0
+  /// So many calls in a row make another time right: that of another file, or of a clock that was set.
+  private static let proof = 20
   private static let longestName = 512
 
   let name: String
@@ -16,6 +20,9 @@ struct TraceBuilder {
   private var readCount = 0
   /// The latest time of each server.
   private var latest: [String: Double] = [:]
+  /// How many calls in a row did not fit the latest time of their server.
+  private var jumps: [String: Int] = [:]
+  private var firstOther = Mistakes()
 
   init(name: String, methods: Set<String>?) {
     self.name = name
@@ -24,6 +31,12 @@ struct TraceBuilder {
 
   mutating func mistake(_ problem: String, line: Int) {
     self.trace.mistakes.add(problem, at: "\(self.name):\(line)")
+  }
+
+  /// A line that is not about a call.
+  mutating func other(_ problem: String, line: Int) {
+    self.trace.otherLines += 1
+    self.firstOther.add(problem, at: "\(self.name):\(line)")
   }
 
   /// - Parameters:
@@ -49,25 +62,40 @@ struct TraceBuilder {
         line: line
       )
     }
-    if isOrdered, let start = call.start {
-      let end = start + call.duration.seconds
-      let server = call.server ?? ""
-      let last = self.latest[server]
-      if let last, end < last - Self.patience {
-        return self.mistake("the clock runs back by \(Plot.number(last - end)) s", line: line)
-      }
-      if last != nil || self.latest.count < TrafficTrace.maximumMethods {
-        self.latest[server] = max(end, last ?? end)
-      }
+    if isOrdered, let start = call.start,
+      let problem = self.clockProblem(start + call.duration.seconds, server: call.server ?? "")
+    {
+      return self.mistake(problem, line: line)
     }
     self.readCount += call.count
     self.trace.add(call)
   }
 
+  private mutating func clockProblem(_ end: Double, server: String) -> String? {
+    guard let last = self.latest[server] else {
+      if self.latest.count < TrafficTrace.maximumMethods { self.latest[server] = end }
+      return nil
+    }
+    guard end < last - Self.patience || end > last + Self.longestGap else {
+      self.latest[server] = max(end, last)
+      self.jumps[server] = nil
+      return nil
+    }
+    let jumps = (self.jumps[server] ?? 0) + 1
+    guard jumps <= Self.proof else {
+      (self.latest[server], self.jumps[server]) = (end, nil)
+      return nil
+    }
+    self.jumps[server] = jumps
+    return end < last
+      ? "the clock runs back by \(Plot.number(last - end)) s"
+      : "the clock jumps ahead by \(Plot.number(end - last)) s"
+  }
+
   mutating func finish() throws(TraceError) -> TrafficTrace {
     let mistakes = self.trace.mistakes
     guard mistakes.count <= self.readCount, self.readCount > 0 else {
-      let first = mistakes.first.map { "\n  \($0)" }.joined()
+      let first = (mistakes.count > 0 ? mistakes : self.firstOther).first.map { "\n  \($0)" }.joined()
       throw TraceError(
         name: self.name,
         problem: (self.readCount == 0
@@ -93,7 +121,10 @@ struct TraceBuilder {
     }
     rest = rest.prefix { $0 != "?" && $0 != "#" }
     while rest.last == "/" { rest.removeLast() }
-    guard !rest.isEmpty, rest.utf8.count <= Self.longestName, !rest.contains(" ") else { return nil }
+    guard !rest.isEmpty, rest.utf8.count <= Self.longestName, rest.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f })
+    else {
+      return nil
+    }
     return rest.hasPrefix("/") ? String(rest) : "/\(rest)"
   }
 }

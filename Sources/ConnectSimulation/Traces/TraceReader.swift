@@ -25,6 +25,7 @@ public struct TraceReader {
   private static let longestStart = 4_096
 
   private let name: String
+  private let unit: Double
   private var builder: TraceBuilder
   private var start: [UInt8] = []
   private var format: Format?
@@ -34,8 +35,14 @@ public struct TraceReader {
   /// - Parameters:
   ///   - name: The file's name, for errors.
   ///   - methods: The paths of the methods that there are; calls of others are mistakes. Nil, the default, for any method.
-  public init(named name: String = "trace", methods: Set<String>? = nil) {
+  ///   - unit: The unit of durations in access logs that have none: milliseconds by default.
+  public init(
+    named name: String = "trace",
+    methods: Set<String>? = nil,
+    unit: Duration = .milliseconds(1)
+  ) {
     self.name = name
+    self.unit = unit.seconds
     self.builder = TraceBuilder(name: name, methods: methods)
   }
 
@@ -86,7 +93,7 @@ public struct TraceReader {
           problem: "is one list: give one object a line, as `jq -c '.[]'` makes it"
         )
       }
-      self.format = .log(AccessLogFormat())
+      self.format = .log(AccessLogFormat(unit: self.unit))
     }
     let start = self.start
     self.start = []
@@ -136,9 +143,14 @@ extension TrafficTrace {
   /// - Parameters:
   ///   - path: The file.
   ///   - methods: As for ``TraceReader``.
+  ///   - unit: As for ``TraceReader``.
   /// - Throws: ``TraceError`` if it cannot be read, has no calls, or is mostly wrong.
-  public init(contentsOf path: String, methods: Set<String>? = nil) throws(TraceError) {
-    var reader = TraceReader(named: path, methods: methods)
+  public init(
+    contentsOf path: String,
+    methods: Set<String>? = nil,
+    unit: Duration = .milliseconds(1)
+  ) throws(TraceError) {
+    var reader = TraceReader(named: path, methods: methods, unit: unit)
     let file: FileHandle
     if path == "-" {
       file = .standardInput

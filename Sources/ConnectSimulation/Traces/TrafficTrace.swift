@@ -102,6 +102,10 @@ public struct TrafficTrace: Sendable, Hashable {
   var network = Histogram()
   /// What could not be read.
   public internal(set) var mistakes = Mistakes()
+  /// How many lines of access logs were not about calls.
+  var otherLines = 0
+  /// How many calls there are about which something is assumed.
+  var doubts: [TracedCall.Doubt: Int] = [:]
   /// Whether distributions are made of some percentiles, as in the report of `connectrpc load`.
   public internal(set) var isApproximate = false
 
@@ -133,6 +137,7 @@ public struct TrafficTrace: Sendable, Hashable {
     }
     if let start = call.start { self.timeline.add(call, at: start) }
     if let network = call.network { self.network.add(network) }
+    for doubt in call.doubts { self.doubts[doubt, default: 0] += call.count }
   }
 
   private static func key(_ name: String, in table: [String: Tally]) -> String {
@@ -159,6 +164,8 @@ public struct TrafficTrace: Sendable, Hashable {
     self.timeline.add(other.timeline)
     self.network.add(other.network)
     self.mistakes.add(other.mistakes)
+    self.otherLines += other.otherLines
+    self.doubts.merge(other.doubts, uniquingKeysWith: +)
     self.isApproximate = self.isApproximate || other.isApproximate
   }
 }
@@ -168,6 +175,16 @@ struct TracedCall {
   struct AttemptEnd {
     var duration: Duration
     var code: Code
+  }
+
+  /// What is assumed of a call.
+  enum Doubt: Sendable {
+    /// It has succeeded, by the status of HTTP alone.
+    case httpStatus
+    /// It has failed, since nginx found no status in its trailers.
+    case emptyStatus
+    /// The log does not say the unit of its duration.
+    case unitless
   }
 
   var method: String
@@ -182,4 +199,5 @@ struct TracedCall {
   var network: Duration?
   /// How many calls like this there were.
   var count = 1
+  var doubts: Set<Doubt> = []
 }

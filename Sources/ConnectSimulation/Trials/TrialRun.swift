@@ -35,7 +35,7 @@ struct TrialRun: Sendable {
       server.concurrency = service.concurrency
       server.finishesAbandonedRequests = service.finishesAbandonedRequests
       server.onArrival = { _ in figures.requestArrived(at: clock.now.offset) }
-      for method in service.methods { server.onUnary(.bytes(method.path)) { _, _ in ByteBuffer() } }
+      for method in service.methods { server.onUnary(.bytes(method.simulatedPath)) { _, _ in ByteBuffer() } }
     }
     cluster.network.roundTrip = service.roundTrip
     let factor = Self.apply(plan.changes, to: simulated, in: cluster, question)
@@ -141,7 +141,7 @@ final class CallFigures: Sendable {
   private let state: Mutex<State>
 
   init(_ methods: [FittedService.Method], random: SeededRandom) {
-    self.paths = methods.map(\.path)
+    self.paths = methods.map(\.simulatedPath)
     var sum = 0.0
     self.bounds = methods.map { method in
       sum += method.share

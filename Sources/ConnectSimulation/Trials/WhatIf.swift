@@ -99,6 +99,7 @@ public struct WhatIf: Sendable {
     }
     var trials: [WhatIfResult.Trial] = []
     var quality: [WhatIfResult.Quality] = []
+    var doubts: [String] = []
     for plan in plans {
       var runs: [TrialRun] = []
       for number in 0..<max(self.seedCount, 1) {
@@ -107,7 +108,10 @@ public struct WhatIf: Sendable {
         progress(plan.name, seed)
         runs.append(await TrialRun.make(plan, of: self, seed: seed))
       }
-      if trials.isEmpty { quality = FitQuality.make(self.service, runs) }
+      if trials.isEmpty {
+        quality = FitQuality.make(self.service, runs)
+        doubts = FitQuality.doubts(quality, trialCalls: runs.reduce(0) { $0 + $1.report.calls })
+      }
       trials.append(.init(name: plan.name, runs: runs.map(\.figures)))
     }
     return WhatIfResult(
@@ -118,7 +122,7 @@ public struct WhatIf: Sendable {
       trials: trials,
       quality: quality,
       mistakes: self.service.trace.mistakes.count,
-      notes: self.service.notes
+      notes: doubts + self.service.notes
     )
   }
 
@@ -133,7 +137,8 @@ public struct WhatIf: Sendable {
       case .loseZone(let zone):
         guard self.zones.prefix(count).contains(zone) else {
           throw WhatIfError(
-            "no server is in zone \"\(zone)\": the zones are \(self.zones.joined(separator: ", "))"
+            "no server is in zone \"\(zone)\": the zones are \(self.zones.prefix(count).joined(separator: ", ")), of "
+              + (count == 1 ? "1 server" : "\(count) servers")
           )
         }
       case .load(let factor):
@@ -143,6 +148,12 @@ public struct WhatIf: Sendable {
       if case .slow(_, let factor) = change, !(factor > 0 && factor <= 1_000_000) {
         throw WhatIfError("a server is slow by a factor from 0 to 1,000,000")
       }
+    }
+    guard self.changes.isEmpty || self.changeTime < max(self.duration, .seconds(1)) else {
+      throw WhatIfError(
+        "changes would come after \(Plot.number(self.changeTime.seconds)) s, when the \(Plot.number(self.duration.seconds)) s of the "
+          + "trial are over: let them come earlier, or the trial be longer"
+      )
     }
     guard self.service.callsPerSecond > 0, !self.service.methods.isEmpty else {
       throw WhatIfError("the trace has no times: say how many calls begin in a second")

@@ -31,7 +31,9 @@ extension WhatIfResult: CustomStringConvertible {
 
   private var table: [String] {
     var rows = [[""] + self.trials.map(\.name)]
-    rows.append(["success"] + self.trials.map { Plot.percent($0.successRate) })
+    rows.append(
+      ["success"] + self.trials.map { $0.runs.contains { $0.calls > 0 } ? Plot.percent($0.successRate) : "-" }
+    )
     rows.append(["p50 / p99"] + self.trials.map { "\(Self.number($0.p50)) / \(Self.number($0.p99)) ms" })
     rows.append(["attempts per call"] + self.trials.map { Self.ratio($0.attemptsPerCall) })
     rows.append(["load, worst second"] + self.trials.map { "\(Plot.number($0.requestsInWorstSecond))/s" })

@@ -65,6 +65,14 @@ struct Whatif: AsyncParsableCommand {
   )
   var rate: Double?
 
+  @Option(
+    help: ArgumentHelp(
+      "The unit of durations in access logs that have none: s, ms (the default), us or ns.",
+      valueName: "unit"
+    )
+  )
+  var unit = DurationUnit.ms
+
   @Flag(help: "Keep the load even, in place of its course as it was recorded.")
   var evenLoad = false
 
@@ -183,7 +191,7 @@ struct Whatif: AsyncParsableCommand {
   /// Names of methods and servers come from the trace: they may have control characters.
   private static func plain(_ result: WhatIfResult) -> String {
     result.description.split(separator: "\n", omittingEmptySubsequences: false).map {
-      Console.line(String($0))
+      Console.line(Self.advising(String($0)))
     }
     .joined(separator: "\n")
   }
@@ -198,7 +206,7 @@ struct Whatif: AsyncParsableCommand {
     var sum: TrafficTrace?
     for path in self.traces {
       do {
-        let trace = try TrafficTrace(contentsOf: path, methods: methods)
+        let trace = try TrafficTrace(contentsOf: path, methods: methods, unit: self.unit.duration)
         if sum == nil { sum = trace } else { sum?.merge(trace) }
       } catch {
         let lines = "\(error)".split(separator: "\n").map(String.init)
@@ -235,7 +243,13 @@ struct Whatif: AsyncParsableCommand {
   }
 
   private static func advising(_ message: String) -> String {
-    message.replacing("say how many calls begin in a second", with: "give --rate")
+    let options = [
+      ("say how many calls begin in a second", "give --rate"), ("give the right unit", "give --unit"),
+      ("give another one if not", "--unit if not"), ("say how many there are", "--servers"),
+      ("give the load that you ask about", "give --rate"),
+      ("give a longer time, more seeds, or more load", "give --for, --seeds or --rate"),
+    ]
+    return options.reduce(message) { $0.replacing($1.0, with: $1.1) }
   }
 
   // MARK: Storms
@@ -251,5 +265,19 @@ struct Whatif: AsyncParsableCommand {
     }
     Console.output(self.json ? String(decoding: try result.json(), as: UTF8.self) : "\(result)")
     if result.isStorm { throw ExitCode(1) }
+  }
+}
+
+/// The unit of durations that have none.
+enum DurationUnit: String, ExpressibleByArgument, CaseIterable {
+  case s, ms, us, ns
+
+  var duration: Duration {
+    switch self {
+    case .s: .seconds(1)
+    case .ms: .milliseconds(1)
+    case .us: .microseconds(1)
+    case .ns: .nanoseconds(1)
+    }
   }
 }

@@ -119,6 +119,29 @@ final class FittedServiceTests: XCTestCase {
     XCTAssertEqual(service.servers[2].methods.first?.failures.first?.rate ?? 0, 1.0 / 3, accuracy: 0.01)
   }
 
+  /// A server that is slow has few calls of each method, but it is slow with all of them, whatever it has most calls of.
+  func testASlowServerWithFewCallsOfEachMethod() throws {
+    var lines: [String] = []
+    for number in 0..<900 {
+      let (server, method) = (number % 3, number / 3 % 8)
+      let time = Double((method + 1) * (server == 2 ? 40 : 10))
+      lines.append(
+        #"{"time":\#(1_795_766_400 + number / 10),"method":"/a.B/M\#(method)","duration_ms":\#(time),"code":0,"server":"s\#(server)"}"#
+      )
+    }
+    let service = FittedService(try TrafficTrace(text: lines.joined(separator: "\n")))
+    XCTAssertEqual(service.servers.map(\.methods.count), [0, 0, 8])
+    XCTAssertTrue(
+      service.notes.contains { $0.hasPrefix("s2 takes 4") || $0.hasPrefix("s2 takes 3.9") },
+      "\(service.notes)"
+    )
+    for method in service.methods {
+      let slow = try XCTUnwrap(service.servers[2].methods.first { $0.path == method.path })
+      let (usual, slower) = (self.quantiles(method.latency, [0.5])[0], self.quantiles(slow.latency, [0.5])[0])
+      XCTAssertEqual(slower / usual, 4, accuracy: 0.3)
+    }
+  }
+
   func testAnEmpiricalLatency() {
     let latency = Latency.empirical([.milliseconds(30), .milliseconds(10), .milliseconds(20)])
     let found = self.quantiles(latency, [0, 0.25, 0.5, 0.75, 1])

@@ -110,6 +110,53 @@ final class WhatIfTests: XCTestCase {
     } catch let error as WhatIfError { XCTAssertTrue("\(error)".contains("has no times"), "\(error)") }
   }
 
+  func testChangesAfterTheEnd() async throws {
+    var question = try self.question(try await self.service(), [.freeze(server: 0)])
+    question.changeTime = question.duration
+    do {
+      _ = try await question.run()
+      XCTFail("nothing would change")
+    } catch let error as WhatIfError {
+      XCTAssertTrue("\(error)".contains("let them come earlier"), "\(error)")
+    }
+  }
+
+  /// More methods than are counted on their own are simulated as one.
+  func testManyMethods() async throws {
+    let lines = (0..<3_000).map {
+      #"{"time":\#(1_795_766_400 + $0 / 100),"method":"/a.B/M\#($0)","duration_ms":5,"code":0}"#
+    }
+    var question = WhatIf(FittedService(try TrafficTrace(text: lines.joined(separator: "\n"))))
+    question.duration = .seconds(10)
+    question.seedCount = 1
+    let result = try await question.run()
+    XCTAssertEqual(result.trials[0].successRate, 1)
+    XCTAssertTrue(
+      result.notes.contains { $0.contains("more than 1,000 methods: 2,000 calls") },
+      "\(result.notes)"
+    )
+    let others = try XCTUnwrap(result.quality.first { $0.method == TrafficTrace.others })
+    XCTAssertEqual(others.predicted.p50 ?? 0, 5, accuracy: 0.2)
+  }
+
+  /// A bad fit, and too few calls, are said in words: nobody compares all columns.
+  func testDoubts() {
+    func row(_ calls: Int, _ p90: Double) -> WhatIfResult.Quality {
+      .init(
+        method: "all",
+        calls: calls,
+        recorded: .init(p50: 10, p90: 20, p99: 90, failureRate: 0),
+        predicted: .init(p50: 10, p90: p90, p99: 30, failureRate: 0)
+      )
+    }
+    XCTAssertEqual(FitQuality.doubts([row(1_000, 21)], trialCalls: 1_000), [])
+    let bad = FitQuality.doubts([row(1_000, 30)], trialCalls: 1_000)
+    XCTAssertEqual(bad.count, 1)
+    XCTAssertTrue(bad[0].contains("p90 was 20 ms and is 30 ms"), bad[0])
+    XCTAssertTrue(FitQuality.doubts([row(9_000, 20)], trialCalls: 9_000)[0].contains("p99 was 90 ms"))
+    XCTAssertTrue(FitQuality.doubts([row(1_000, 30)], trialCalls: 3)[0].contains("only 3 calls"))
+  }
+
   /// What is predicted of a recording without a fault is what another service then does with the fault.
   func testPredictions() async throws {
     let latency = Latency.logNormal(median: .milliseconds(10), p99: .milliseconds(60))

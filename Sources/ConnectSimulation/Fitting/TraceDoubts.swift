@@ -1,0 +1,62 @@
+internal import Connect
+
+/// What a trace leaves open, in words.
+enum TraceDoubts {
+  /// Most methods take longer, and no call is as long.
+  private static let usualMedians = 0.000_1...100
+  /// With fewer seconds that have calls, the mean load is no load that there was.
+  private static let leastBusy = 0.2
+
+  static func notes(_ trace: TrafficTrace) -> [String] {
+    var notes: [String] = []
+    func count(_ doubt: TracedCall.Doubt) -> Int { trace.doubts[doubt] ?? 0 }
+    let calls = max(trace.total.calls, 1)
+    if count(.unitless) * 2 > calls {
+      let median = trace.total.percentile(0.5)?.seconds ?? 0.01
+      let figure = Plot.number(median * 1e3)
+      notes.append(
+        self.usualMedians.contains(median)
+          ? "durations have no unit: half of them are below \(figure) ms if the unit is right (give another one if not)"
+          : "WARNING: durations have no unit, and the median would be \(figure) ms: give the right unit"
+      )
+    }
+    if count(.httpStatus) == trace.total.calls, trace.methods.keys.contains(where: self.isOfRPC) {
+      notes.append(
+        "the trace has statuses of HTTP alone: calls of gRPC that failed count as successes (let the log have grpc-status)"
+      )
+    }
+    if count(.emptyStatus) > 0 {
+      notes.append(
+        "\(Plot.count(count(.emptyStatus))) calls have an empty status of gRPC: they count as failures of an unknown code (let nginx "
+          + "log $sent_http_grpc_status as well)"
+      )
+    }
+    if trace.otherLines > 0 { notes.append("\(Plot.count(trace.otherLines)) lines are not about calls") }
+    for (table, what) in [(trace.methods, "methods"), (trace.servers, "servers")] {
+      guard let others = table[TrafficTrace.others] else { continue }
+      notes.append(
+        "the trace has more than \(Plot.count(TrafficTrace.maximumMethods)) \(what): \(Plot.count(others.calls)) calls are of "
+          + (what == "methods"
+            ? "further ones, which count as one"
+            : "further ones, which are left out (say how many there are)")
+      )
+    }
+    let parts = trace.timeline.parts
+    let busy = parts.count { $0.calls > 0 }
+    if trace.timeline.calls > 100, Double(busy) < Double(parts.count) * self.leastBusy,
+      trace.callsPerSecond > 1 || trace.timeline.length > 1
+    {
+      notes.append(
+        "calls came in \(Plot.percent(Double(busy) / Double(parts.count))) of the time: \(Plot.number(trace.callsPerSecond)) a second "
+          + "is their mean over all of it (give the load that you ask about)"
+      )
+    }
+    return notes
+  }
+
+  /// `/package.Service/Method`.
+  private static func isOfRPC(_ path: String) -> Bool {
+    let parts = path.split(separator: "/")
+    return parts.count == 2 && parts[0].contains(".")
+  }
+}
