@@ -113,7 +113,8 @@ struct ServerDifferences {
       var what: [String] = []
       // Method by method: servers may have more calls of one than of another.
       let factors = [(0.5, medians), (0.9, tails)].map { part, middles in
-        let places = parts[name] ?? []
+        // In order, so that the sum is the same each time.
+        let places = (parts[name] ?? []).sorted { $0.key.method < $1.key.method }
         func sum(_ time: (TrafficTrace.Place, TrafficTrace.Tally) -> Double?) -> Double {
           places.reduce(0) { $0 + Double($1.value.succeeded.count) * (time($1.key, $1.value) ?? 0) }
         }

@@ -82,7 +82,8 @@ public struct ServiceMap: Sendable, Hashable {
 
   /// Parses a map.
   ///
-  /// - Throws: ``WhatIfError`` with the place that is wrong, and for services that call each other in a circle.
+  /// - Throws: ``WhatIfError`` with the place that is wrong, for services that call each other in a circle, and for more calls than can
+  ///   be simulated.
   public init(json: String) throws(WhatIfError) {
     do throws(ServiceConfigError) {
       let root = JSONNode(try Self.parse(json))
@@ -91,9 +92,32 @@ public struct ServiceMap: Sendable, Hashable {
       var services: [Service] = []
       for node in try root.required("services").elements() { services.append(try Self.service(node)) }
       self.services = try Self.sorted(services)
+      try self.checkSize()
     } catch {
       throw WhatIfError(
         "the map of services is wrong\(error.path.isEmpty ? "" : " at \(error.path)"): \(error.problem)"
+      )
+    }
+  }
+
+  /// What a simulation can do in minutes.
+  private func checkSize() throws(ServiceConfigError) {
+    let check = StormCheck(self)
+    let calls = self.services.reduce(0) { $0 + check.usualCalls(of: $1.name) } * self.callsPerSecond
+    guard calls <= 100_000 else {
+      throw ServiceConfigError(
+        path: "services",
+        problem: "they make \(Plot.number(calls)) calls a second, of which 100,000 can be simulated: "
+          + "give a smaller load, or fewer times"
+      )
+    }
+    let worst = check.worst
+    guard worst.amplification <= 20_000 else {
+      throw ServiceConfigError(
+        path: "services",
+        problem:
+          "retries multiply the load of \(worst.path.last ?? "") by \(Plot.number(worst.amplification)): that is "
+          + "a storm, of which 20,000 times can be simulated; give fewer attempts, or retries in fewer services"
       )
     }
   }

@@ -154,11 +154,11 @@ public struct StormCheck: Sendable {
         let rate =
           self.map.callsPerSecond * max(self.usualCalls(of: service.name), 1) / Double(service.servers)
         // A burst of half of the tokens may come in ten seconds.
-        let tokens = Int((room * rate * 10 * share).rounded(.down))
+        let tokens = Int(min(room * rate * 10 * share, 1_000).rounded(.down))
         return StormResult.Budget(
           from: service.name,
           to: call.service,
-          maxTokens: min(max(tokens, 2), 1_000),
+          maxTokens: max(tokens, 2),
           tokenRatio: max((room * 500).rounded(.down) / 1_000, 0.001)
         )
       }

@@ -51,10 +51,18 @@ struct LogEntry {
     ("_seconds", 1),
   ]
   /// Keys of durations with their unit in seconds; nil for what has none. Envoy has milliseconds, nginx seconds.
-  private static let durationKeys: [(key: String, unit: Double?)] =
-    durationNames.map { ($0, nil) }
-    + durationNames.flatMap { name in suffixes.map { (name + $0.text, $0.seconds) } }
-    + [("request_time", 1), ("upstream_response_time", 1), ("durationms", 1e-3), ("latencyms", 1e-3)]
+  private static let durationKeys: [(key: String, unit: Double?)] = {
+    var keys: [(key: String, unit: Double?)] = durationNames.map { (key: $0, unit: nil) }
+    for name in durationNames {
+      for suffix in suffixes { keys.append((key: name + suffix.text, unit: suffix.seconds)) }
+    }
+    for (key, unit) in [
+      ("request_time", 1), ("upstream_response_time", 1), ("durationms", 1e-3), ("latencyms", 1e-3),
+    ] {
+      keys.append((key: key, unit: unit))
+    }
+    return keys
+  }()
   private static let attemptKeys = ["attempts", "upstream_request_attempt_count", "attempt_count"]
 
   /// Keys in lower case with `_` for `-`; those of inner objects with a dot.
@@ -85,12 +93,12 @@ struct LogEntry {
 
   var call: Result<TracedCall, Problem> {
     guard !self.fields.isEmpty else { return .failure(Problem(text: "the line is no object")) }
-    let (method, duration, code) = (self.method, self.duration, self.code)
-    guard let method, let duration, let code else {
+    let found = (method: self.method, duration: self.duration, code: self.code)
+    guard let method = found.method, let duration = found.duration, let code = found.code else {
       let missing = [
-        method == nil ? #"method, such as "method": "/package.Service/Method""# : nil,
-        duration == nil ? #"duration, such as "duration_ms": 12.5"# : nil,
-        code == nil ? #"code, such as "code": "unavailable" or "status": 200"# : nil,
+        found.method == nil ? #"method, such as "method": "/package.Service/Method""# : nil,
+        found.duration == nil ? #"duration, such as "duration_ms": 12.5"# : nil,
+        found.code == nil ? #"code, such as "code": "unavailable" or "status": 200"# : nil,
       ].compactMap { $0 }
       let isStart = self.fields["msg"]?.text?.hasPrefix("started ") == true
       return .failure(Problem(text: "there is no \(missing[0])", isOther: missing.count > 1 || isStart))
@@ -163,12 +171,12 @@ struct LogEntry {
       guard let value = self.fields[key], let text = value.text else { continue }
       // Of Envoy it is known.
       let isUnitless = unit == nil && Double(text) != nil && self.fields["response_flags"] == nil
-      let unit = unit ?? (isUnitless ? self.unit : 1e-3)
-      if let duration = TraceTime.duration(value, unit: unit) { return (duration, isUnitless) }
+      let scale = unit ?? (isUnitless ? self.unit : 1e-3)
+      if let duration = TraceTime.duration(value, unit: scale) { return (duration, isUnitless) }
       // nginx lists the times of the servers that it has tried.
       let parts = text.split { $0 == "," || $0 == " " || $0 == ":" }.compactMap { Double($0) }
       if key == "upstream_response_time", !parts.isEmpty,
-        let sum = TraceTime.duration(parts.reduce(0, +) * unit)
+        let sum = TraceTime.duration(parts.reduce(0, +) * scale)
       {
         return (sum, false)
       }

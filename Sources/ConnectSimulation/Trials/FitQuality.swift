@@ -33,7 +33,8 @@ enum FitQuality {
   }
 
   /// With fewer calls, chance is as large as what is looked for.
-  private static let (fewest, fewestForTail) = (200, 2_000)
+  private static let fewest = 200
+  private static let fewestForTail = 2_000
   private static let ratio = 1.3
 
   /// Where the simulation does not do what was recorded, and trials of few calls, in words.

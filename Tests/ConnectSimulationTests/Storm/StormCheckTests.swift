@@ -111,6 +111,25 @@ final class StormCheckTests: XCTestCase {
     )
   }
 
+  /// Two calls each of 200 services, and retries of twelve.
+  func testMapsThatAreTooLarge() {
+    func map(_ count: Int, _ calls: [Int]) -> String {
+      let services = (0..<count).map { number in
+        let called = calls.map { number + $0 }.filter { $0 < count }.map { Self.call("s\($0)") }
+        return #"{ "name": "s\#(number)", "calls": [\#(called.joined(separator: ","))] }"#
+      }
+      return #"{ "services": [\#(services.joined(separator: ","))] }"#
+    }
+    for (json, problem) in [
+      (map(200, [1, 2]), "of which 100,000 can be simulated"),
+      (map(12, [1]), "that is a storm, of which 20,000"),
+    ] {
+      XCTAssertThrowsError(try ServiceMap(json: json)) { error in
+        XCTAssertTrue("\(error)".contains(problem), "\(error)")
+      }
+    }
+  }
+
   func testMapsThatAreWrong() {
     for (json, problem) in [
       ("{", "no JSON, line 1"), ("{}", "\"services\" is missing"),
