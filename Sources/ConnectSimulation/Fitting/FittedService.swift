@@ -104,7 +104,7 @@ public struct FittedService: Sendable {
         "calls of the trace have \(Plot.number(attempts)) attempts, whose times it does not have: calls count as if they were attempts"
       )
     }
-    self.notes = notes + TraceDoubts.notes(trace)
+    self.notes = notes + TraceDoubts.notes(trace, simulated: self.rates)
   }
 
   /// Long enough parts, so that chance does not count twice.

@@ -105,38 +105,49 @@ struct ServerDifferences {
   init(_ trace: TrafficTrace, _ servers: [String]) {
     guard servers.count > 1, !trace.hasTooManyPlaces else { return }
     let parts = Dictionary(grouping: trace.places) { $0.key.server }
-    let medians = Self.middles(trace, 0.5)
-    let tails = Self.middles(trace, 0.9)
+    let usual = Self.usualTimes(trace)
     let rates = Self.middle(servers.compactMap { trace.servers[$0]?.failureRate }) ?? 0
     for name in servers {
       guard let tally = trace.servers[name], tally.calls >= Self.fewest else { continue }
       var what: [String] = []
-      // Method by method: servers may have more calls of one than of another.
-      let factors = [(0.5, medians), (0.9, tails)].map { part, middles in
-        // In order, so that the sum is the same each time.
-        let places = (parts[name] ?? []).sorted { $0.key.method < $1.key.method }
-        func sum(_ time: (TrafficTrace.Place, TrafficTrace.Tally) -> Double?) -> Double {
-          places.reduce(0) { $0 + Double($1.value.succeeded.count) * (time($1.key, $1.value) ?? 0) }
-        }
-        let usual = sum { place, _ in middles[place.method] }
-        return usual > 0 ? sum { $1.percentile(part)?.seconds } / usual : 1
-      }
-      let slower = factors.first { $0 > Self.ratio || $0 < 1 / Self.ratio }
-      if let slower { what.append("takes \(Plot.number(slower)) times as long") }
+      let factor = Self.factor(parts[name] ?? [], usual)
+      let differs = factor > Self.ratio || factor < 1 / Self.ratio
+      if differs { what.append("takes \(Plot.number(factor)) times as long") }
       if tally.failureRate > 2 * rates + 0.01 {
         what.append("fails \(Plot.percent(tally.failureRate)) of calls (others \(Plot.percent(rates)))")
       }
       guard !what.isEmpty else { continue }
-      self.factors[name] = slower ?? 1
+      self.factors[name] = differs ? factor : 1
       if self.notes.count < 10 { self.notes.append("\(name) \(what.joined(separator: ", and "))") }
     }
     // Where most of them differ, none is the exception: each has its own distribution all the same.
   }
 
-  /// For each method, the middle one of its servers' percentiles, in seconds.
-  private static func middles(_ trace: TrafficTrace, _ part: Double) -> [String: Double] {
+  private typealias Place = (key: TrafficTrace.Place, value: TrafficTrace.Tally)
+
+  /// By how much longer a server takes. Method by method: servers may have more calls of one than of another. Several percentiles count,
+  /// since a single one jumps where times are of two kinds.
+  private static func factor(_ places: [Place], _ usual: [String: Double]) -> Double {
+    var (sum, usualSum) = (0.0, 0.0)
+    // In order, so that the sums are the same each time.
+    for place in places.sorted(by: { $0.key.method < $1.key.method }) {
+      guard let time = self.time(place.value), let usualTime = usual[place.key.method] else { continue }
+      sum += Double(place.value.calls) * time
+      usualSum += Double(place.value.calls) * usualTime
+    }
+    return usualSum > 0 ? sum / usualSum : 1
+  }
+
+  /// The mean of some percentiles in seconds; nil if no call succeeded.
+  private static func time(_ tally: TrafficTrace.Tally) -> Double? {
+    let times = [0.1, 0.3, 0.5, 0.7, 0.9].compactMap { tally.percentile($0)?.seconds }
+    return times.isEmpty ? nil : times.reduce(0, +) / Double(times.count)
+  }
+
+  /// For each method, the middle one of its servers' times.
+  private static func usualTimes(_ trace: TrafficTrace) -> [String: Double] {
     Dictionary(grouping: trace.places) { $0.key.method }.compactMapValues { places in
-      self.middle(places.compactMap { $0.value.percentile(part)?.seconds })
+      self.middle(places.compactMap { self.time($0.value) })
     }
   }
 

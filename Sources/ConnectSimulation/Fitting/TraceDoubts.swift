@@ -7,7 +7,8 @@ enum TraceDoubts {
   /// With fewer seconds that have calls, the mean load is no load that there was.
   private static let leastBusy = 0.2
 
-  static func notes(_ trace: TrafficTrace) -> [String] {
+  /// - Parameter rates: The calls in a second over time, as they are simulated.
+  static func notes(_ trace: TrafficTrace, simulated rates: [Double]) -> [String] {
     var notes: [String] = []
     func count(_ doubt: TracedCall.Doubt) -> Int { trace.doubts[doubt] ?? 0 }
     let calls = max(trace.total.calls, 1)
@@ -51,7 +52,33 @@ enum TraceDoubts {
           + "is their mean over all of it (give the load that you ask about)"
       )
     }
-    return notes
+    let busiest = Double(parts.map(\.calls).max() ?? 0) / Double(trace.timeline.length)
+    if trace.timeline.calls > 100, busiest > max((rates.max() ?? 0) * 3, 20) {
+      notes.append(
+        "the busiest second had \(Plot.number(busiest)) calls, and the busiest part of the simulation has "
+          + "\(Plot.number(rates.max() ?? 0)) a second: peaks as short are left out"
+      )
+    }
+    return notes + self.phases(trace.timeline)
+  }
+
+  /// Times of which one is slower than another, though it has no more load.
+  private static func phases(_ timeline: Timeline) -> [String] {
+    let parts = timeline.parts
+    let quarters = (0..<4).compactMap { number -> (median: Double, calls: Int)? in
+      var sum = Timeline.Part()
+      for part in parts[number * parts.count / 4..<(number + 1) * parts.count / 4] { sum.add(part) }
+      guard sum.calls >= 200, let median = sum.latencies.quantile(0.5) else { return nil }
+      return (median, sum.calls)
+    }
+    guard parts.count >= 8, let fast = quarters.min(by: { $0.median < $1.median }),
+      let slow = quarters.max(by: { $0.median < $1.median }), slow.median > fast.median * 2,
+      Double(slow.calls) < Double(fast.calls) * 1.2
+    else { return [] }
+    return [
+      "WARNING: the median is \(Plot.number(fast.median * 1e3)) ms in one part of the time and \(Plot.number(slow.median * 1e3)) ms in "
+        + "another with no more load: the fit mixes both; give the part that you ask about"
+    ]
   }
 
   /// `/package.Service/Method`.

@@ -114,6 +114,10 @@ public struct WhatIf: Sendable {
       }
       trials.append(.init(name: plan.name, runs: runs.map(\.figures)))
     }
+    let hasCanceled = self.service.methods.contains { $0.failures.contains { $0.code == .canceled } }
+    if !hasCanceled, trials.contains(where: { $0.runs.contains { $0.failures["canceled"] != nil } }) {
+      doubts.append("canceled: calls that had not ended when the trial was over, since they have no timeout")
+    }
     return WhatIfResult(
       seed: self.seed,
       seconds: self.duration.seconds,

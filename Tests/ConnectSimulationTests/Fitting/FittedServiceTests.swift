@@ -119,6 +119,23 @@ final class FittedServiceTests: XCTestCase {
     XCTAssertEqual(service.servers[2].methods.first?.failures.first?.rate ?? 0, 1.0 / 3, accuracy: 0.01)
   }
 
+  /// Times of two kinds, and peaks of a second: no server differs, but the simulation does.
+  func testPhasesAndPeaks() throws {
+    var lines: [String] = []
+    for second in 0..<120 {
+      for number in 0..<(second % 20 == 19 ? 400 : 10) {
+        let time = second < 60 ? 10 : 200
+        lines.append(
+          #"{"time":\#(1_795_766_400 + second),"method":"/a.B/C","duration_ms":\#(time),"code":0,"server":"s\#((number + second) % 4)"}"#
+        )
+      }
+    }
+    let service = FittedService(try TrafficTrace(text: lines.joined(separator: "\n")))
+    XCTAssertTrue(service.servers.allSatisfy(\.methods.isEmpty), "\(service.notes)")
+    XCTAssertTrue(service.notes.contains { $0.contains("peaks as short are left out") }, "\(service.notes)")
+    XCTAssertTrue(service.notes.contains { $0.contains("with no more load") }, "\(service.notes)")
+  }
+
   /// A server that is slow has few calls of each method, but it is slow with all of them, whatever it has most calls of.
   func testASlowServerWithFewCallsOfEachMethod() throws {
     var lines: [String] = []
