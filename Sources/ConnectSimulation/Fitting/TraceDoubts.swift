@@ -59,7 +59,23 @@ enum TraceDoubts {
           + "\(Plot.number(rates.max() ?? 0)) a second: peaks as short are left out"
       )
     }
-    return notes + self.phases(trace.timeline)
+    return notes + self.phases(trace.timeline) + self.shares(trace)
+  }
+
+  /// Servers that get fewer or more calls than they get in the simulation.
+  private static func shares(_ trace: TrafficTrace) -> [String] {
+    let servers = trace.servers.filter { $0.key != TrafficTrace.others }.sorted {
+      $0.value.calls < $1.value.calls
+    }
+    let calls = servers.reduce(0) { $0 + $1.value.calls }
+    guard let least = servers.first, let most = servers.last, calls >= 100 * servers.count,
+      most.value.calls > 2 * least.value.calls
+    else { return [] }
+    func share(_ tally: TrafficTrace.Tally) -> String { Plot.percent(Double(tally.calls) / Double(calls)) }
+    return [
+      "servers have from \(share(least.value)) (\(least.key)) to \(share(most.value)) (\(most.key)) of the calls: in the simulation, "
+        + "calls go to all servers alike, unless the service config says otherwise"
+    ]
   }
 
   /// Times of which one is slower than another, though it has no more load.

@@ -134,6 +134,11 @@ final class FittedServiceTests: XCTestCase {
     XCTAssertTrue(service.servers.allSatisfy(\.methods.isEmpty), "\(service.notes)")
     XCTAssertTrue(service.notes.contains { $0.contains("peaks as short are left out") }, "\(service.notes)")
     XCTAssertTrue(service.notes.contains { $0.contains("with no more load") }, "\(service.notes)")
+    XCTAssertFalse(service.notes.contains { $0.contains("to all servers alike") }, "\(service.notes)")
+    let rare =
+      #"{"time":1795766519,"method":"/a.B/C","duration_ms":10,"code":0,"server":"rare"}"#
+    let uneven = FittedService(try TrafficTrace(text: (lines + [rare]).joined(separator: "\n")))
+    XCTAssertTrue(uneven.notes.contains { $0.contains("% (rare) to ") }, "\(uneven.notes)")
   }
 
   /// A server that is slow has few calls of each method, but it is slow with all of them, whatever it has most calls of.
