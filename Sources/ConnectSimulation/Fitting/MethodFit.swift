@@ -140,7 +140,7 @@ struct ServerDifferences {
 
   /// The mean of some percentiles in seconds; nil if no call succeeded.
   private static func time(_ tally: TrafficTrace.Tally) -> Double? {
-    let times = [0.1, 0.3, 0.5, 0.7, 0.9].compactMap { tally.percentile($0)?.seconds }
+    let times = (1...19).compactMap { tally.percentile(Double($0) / 20)?.seconds }
     return times.isEmpty ? nil : times.reduce(0, +) / Double(times.count)
   }
 

@@ -65,7 +65,7 @@ enum TraceDoubts {
   /// Servers that get fewer or more calls than they get in the simulation.
   private static func shares(_ trace: TrafficTrace) -> [String] {
     let servers = trace.servers.filter { $0.key != TrafficTrace.others }.sorted {
-      $0.value.calls < $1.value.calls
+      ($0.value.calls, $0.key) < ($1.value.calls, $1.key)
     }
     let calls = servers.reduce(0) { $0 + $1.value.calls }
     guard let least = servers.first, let most = servers.last, calls >= 100 * servers.count,
