@@ -100,14 +100,18 @@ final class Call: Cancellable, @unchecked Sendable {
 
   /// Begins once the service's rules are known.
   private func begin(asFarAsKnownBy rules: ServiceRules) {
-    let (info, isPatient) = (self.plan.info, self.plan.waitsForReady)
-    let headers = self.plan.headers
-    if let found = rules.rules(for: info, headers, isPatient: isPatient) {
+    if let found = rules.rules(for: self.plan.info, self.plan.headers, isPatient: self.plan.waitsForReady) {
       found.begin(self, since: nil)
-      return
+    } else {
+      self.wait(for: rules)
     }
+  }
+
+  /// Waits until the service's rules are known.
+  private func wait(for rules: ServiceRules) {
     let start = self.executor.now
-    let (wait, count) = rules.wait(for: info, headers, isPatient: isPatient) { found in
+    let (info, isPatient) = (self.plan.info, self.plan.waitsForReady)
+    let (wait, count) = rules.wait(for: info, self.plan.headers, isPatient: isPatient) { found in
       self.timers.ruleWait = nil
       if !self.isOver { found.begin(self, since: start) }
     }

@@ -5,7 +5,7 @@ package final class CallFault: Sendable {
   /// How many calls of the process are delayed now.
   private static let active = Atomic<Int>(0)
 
-  package let rules: MethodRules
+  package let rules: MethodRules?
   package let destination: CallDestination
   private let delay: Duration?
   private let error: ConnectError?
@@ -19,7 +19,7 @@ package final class CallFault: Sendable {
     delay: Duration?,
     error: ConnectError?,
     maximumActive: UInt32?,
-    _ rules: MethodRules,
+    _ rules: MethodRules?,
     _ destination: CallDestination
   ) {
     self.delay = delay

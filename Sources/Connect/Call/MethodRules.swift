@@ -19,7 +19,7 @@ package final class MethodRules: Sendable {
   /// Who has set the retries or hedges, for messages: `service config`, or `route`.
   package let attemptsSource: String
   /// Whether they leave calls as they are.
-  let areEmpty: Bool
+  package let areEmpty: Bool
 
   package init(
     timeout: Duration? = nil,

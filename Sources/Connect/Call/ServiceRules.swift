@@ -39,7 +39,7 @@ package final class ServiceRules: Sendable {
   /// What the rules say of a method.
   fileprivate enum Found {
     /// The same for all calls.
-    case method(MethodRules?)
+    case constant(CallRules)
     /// Each call is asked for.
     case router(any CallRouter)
   }
@@ -78,14 +78,18 @@ package final class ServiceRules: Sendable {
       self.replace(with: nil)
       return
     }
-    self.replace { .method(lookUp($0)) }
+    self.replace { .constant(.method(lookUp($0))) }
   }
 
   /// From now on each call gets its rules by itself. Calls that wait go on with them.
   ///
   /// - Parameter lookUp: Asked once for each method.
   package func update(routing lookUp: @escaping RouteLookUp) {
-    self.replace { .router(lookUp($0)) }
+    self.replace { method in
+      let router = lookUp(method)
+      if let rules = router.constantRules { return .constant(rules) }
+      return .router(router)
+    }
   }
 
   private func replace(with lookUp: (@Sendable (MethodInfo) -> Found)?) {
@@ -185,7 +189,7 @@ package final class ServiceRules: Sendable {
   }
 
   private func lookUp(_ method: MethodInfo) -> Found {
-    let rules = self.state.withLock { $0.lookUp }?(method) ?? .method(nil)
+    let rules = self.state.withLock { $0.lookUp }?(method) ?? .constant(.method(nil))
     self.state.withLock { $0.found[method.path] = rules }
     return rules
   }
@@ -194,7 +198,7 @@ package final class ServiceRules: Sendable {
 extension ServiceRules.Found {
   func rules(_ headers: Headers) -> CallRules {
     switch self {
-    case .method(let rules): .method(rules)
+    case .constant(let rules): rules
     case .router(let router): router.rules(forHeaders: headers)
     }
   }

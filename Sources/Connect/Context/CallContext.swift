@@ -38,6 +38,9 @@ public struct CallContext: Sendable {
     }
   }
 
+  /// Whether there is a value beside the request id.
+  package var hasValues: Bool { !self.values.isEmpty }
+
   /// Whether there is no value, and no request id.
   var isEmpty: Bool { self.values.isEmpty && self.requestID == nil }
 

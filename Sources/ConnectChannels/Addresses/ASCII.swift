@@ -37,6 +37,15 @@ enum ASCII {
     return isFound ?? text.utf8.contains(byte)
   }
 
+  /// The target of a request without the query that a GET has.
+  static func withoutQuery(_ target: String) -> String {
+    // The search in a string takes many steps for each byte. Few targets have a query.
+    guard self.contains(UInt8(ascii: "?"), in: target),
+      let query = target.utf8.firstIndex(of: UInt8(ascii: "?"))
+    else { return target }
+    return String(target[..<query])
+  }
+
   static func lowercased(_ byte: UInt8) -> UInt8 {
     (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
   }

@@ -88,6 +88,8 @@ final class LimitedPicker: Picker {
   }
 
   private let base: any Picker
+  /// The endpoint of all calls that there is room for, and what is added to them; nil if calls differ.
+  let constant: (EndpointID, PickAdditions?)?
   private let drops: [Drop]
   private let maximumCalls: Int
   private let statistics: CallStatistics
@@ -100,14 +102,21 @@ final class LimitedPicker: Picker {
     self.maximumCalls = limits.maximumCalls.map { Int($0) } ?? .max
     self.statistics = limits.statistics
     self.additions = additions
+    self.constant = (base as? ConstantPicker)?.endpoint.flatMap { id, own in
+      guard drops.isEmpty, own == nil, id.slot < additions.count else { return nil }
+      return (id, additions[id.slot])
+    }
   }
+
+  /// Whether another call may be in flight.
+  var hasRoom: Bool { self.statistics.inFlight.count < self.maximumCalls }
 
   func pick(_ call: borrowing PickContext) -> PickResult {
     if !self.drops.isEmpty, let drop = self.drop(of: call) {
       drop.counter.add()
       return .drop(category: drop.category, cluster: self.statistics.cluster)
     }
-    if self.statistics.inFlight.count >= self.maximumCalls {
+    if !self.hasRoom {
       self.statistics.refuse()
       return .drop(category: CallLimits.circuitBreaking, cluster: self.statistics.cluster)
     }

@@ -17,17 +17,25 @@ package struct RoundRobinBalancer: LoadBalancer {
     }
     // Keep the picker and its position: a restart at each change of another endpoint would spread calls unevenly.
     if let picker = self.picker, picker.endpoints == summary.ready {
-      return BalancerDecision(state: .ready, picker: picker, connect: summary.idle)
+      return self.decision(picker, summary)
     }
     let picker = RoundRobinPicker(summary.ready, start: context.random.index(below: summary.ready.count))
     self.picker = picker
-    return BalancerDecision(state: .ready, picker: picker, connect: summary.idle)
+    return self.decision(picker, summary)
+  }
+
+  private func decision(_ picker: RoundRobinPicker, _ summary: EndpointSummary) -> BalancerDecision {
+    // A channel need not ask a picker of one endpoint for each call.
+    let ready = picker.endpoints
+    let chosen: any Picker = ready.count == 1 ? ConstantPicker(.endpoint(ready[0])) : picker
+    return BalancerDecision(state: .ready, picker: chosen, connect: summary.idle)
   }
 }
 
 final class RoundRobinPicker: Picker {
   let endpoints: [EndpointID]
-  private var next: Int
+  /// Each call changes it, so exclusivity is not checked at run time. That is safe: nothing here calls out.
+  @exclusivity(unchecked) private var next: Int
 
   /// - Parameter endpoints: At least one.
   init(_ endpoints: [EndpointID], start: Int) {

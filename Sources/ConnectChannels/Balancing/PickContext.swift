@@ -11,7 +11,9 @@ public protocol PickHeaders {
 /// The call that a picker chooses an endpoint for.
 public struct PickContext: ~Copyable {
   /// The path of the method, such as `/package.Service/Method`.
-  public let path: String
+  public var path: String { ASCII.withoutQuery(self.target) }
+  /// The path, and the query that a GET has. It is looked for only where a policy asks.
+  private let target: String
   /// The headers of the request. Several values of a name are joined with commas.
   public let headers: any PickHeaders
   /// A random number that belongs to the call. It stays the same when the call is picked again after a wait, so that
@@ -22,7 +24,7 @@ public struct PickContext: ~Copyable {
 
   /// A call, for tests of pickers.
   public init(path: String, headers: any PickHeaders, seed: UInt64, hash: UInt64? = nil) {
-    self.path = path
+    self.target = path
     self.headers = headers
     self.seed = seed
     self.hash = hash

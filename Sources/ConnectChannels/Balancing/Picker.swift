@@ -18,4 +18,9 @@ public struct ConstantPicker: Picker {
   }
 
   public func pick(_ call: borrowing PickContext) -> PickResult { self.result }
+
+  /// The endpoint of all calls, and what is added to them; nil if there is none.
+  var endpoint: (EndpointID, PickAdditions?)? {
+    if case .endpoint(let id, nil, let additions) = self.result { (id, additions) } else { nil }
+  }
 }

@@ -39,8 +39,7 @@ final class TrackedCall: HTTPStream, HTTPStreamHandler {
     _ handler: any HTTPStreamHandler,
     on subchannel: Subchannel,
     _ tracker: CallTracker?,
-    _ counter: CallCounter?,
-    start: (any HTTPStreamHandler) -> any HTTPStream
+    _ counter: CallCounter?
   ) {
     self.subchannel = tracker == nil ? nil : subchannel
     self.tracker = tracker
@@ -48,7 +47,10 @@ final class TrackedCall: HTTPStream, HTTPStreamHandler {
     self.handler = handler
     tracker?.loads.callBegan(subchannel.id)
     counter?.begin()
-    self.stream = start(self)
+  }
+
+  func start(_ request: HTTPStreamRequest, on connection: any StreamConnection) {
+    self.stream = connection.startStream(request, handler: self)
   }
 
   /// - Parameter isSuccess: Nil if the call was given up, which says nothing of the server.

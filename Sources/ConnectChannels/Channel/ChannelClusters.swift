@@ -18,7 +18,8 @@ final class ChannelClusters {
 
   weak var channel: OriginChannel?
   private let environment: ChannelEnvironment
-  private(set) var table = ClusterTable()
+  private(set) var table: ClusterTable
+  private let known: KnownClusters
   /// What calls are routed by now; nil if they are not.
   private var basis: Basis?
   /// Whether the time to shut down is over.
@@ -30,8 +31,11 @@ final class ChannelClusters {
   private var pastUse = Duration.zero
   let numbers: CallNumbers
 
-  init(in environment: ChannelEnvironment) {
+  /// - Parameter known: Where the channel finds the clusters of most calls.
+  init(in environment: ChannelEnvironment, _ known: KnownClusters) {
     self.environment = environment
+    self.known = known
+    self.table = ClusterTable(known)
     self.seeds = SeededRandom(seed: environment.seed ^ 0x636c_7573_7465_7273)
     self.numbers = CallNumbers(seed: self.seeds.next())
     let executor = environment.executor
@@ -178,6 +182,7 @@ final class ChannelClusters {
   /// The channel is idle: nothing is known of the clusters.
   func enterIdle() {
     self.basis = nil
+    self.known.forget()
     for member in self.table.present { member.enterIdle() }
   }
 

@@ -9,20 +9,22 @@ final class ChannelEndpoints {
   private(set) var policy: BalancingPolicy
   /// Nil while no endpoint is known.
   private var balancer: (any LoadBalancer)?
-  var random: SeededRandom
+  // Each call reads these with `@exclusivity(unchecked)`, so that nothing is checked at run time. That is safe: policies and
+  // connections do not come back here while they change.
+  @exclusivity(unchecked) var random: SeededRandom
   private let tracker: CallTracker
-  private(set) var subchannels = SubchannelTable()
+  @exclusivity(unchecked) private(set) var subchannels = SubchannelTable()
   private var isUpdatePending = false
   private var updateTimer: (any CallTimer)?
   private var hasWarnedOfHealth = false
   /// Whether a connection was asked for without a call.
   var wantsConnection = false
   /// Nil while no endpoint is known.
-  private var picker: (any Picker)?
+  @exclusivity(unchecked) private var picker: CurrentPicker?
   /// The parts of the policy, as of the last update.
   private(set) var parts: [BalancerPart] = []
   /// The endpoint of all calls, if the picker says so.
-  private(set) var single: Subchannel?
+  @exclusivity(unchecked) private(set) var single: SingleEndpoint?
   /// The parts of the endpoints that outlier detection judges.
   private(set) var outliers: [ChannelOutliers] = []
 
@@ -39,7 +41,7 @@ final class ChannelEndpoints {
   // MARK: - Picks
 
   enum Choice {
-    case start(Subchannel, PickAdditions?)
+    case start(SubchannelTable.Slot, PickAdditions?)
     case wait
     /// Calls that wait until the channel is ready go on waiting.
     case fail(ConnectError)
@@ -55,17 +57,18 @@ final class ChannelEndpoints {
       return self.channel?.resolution.error.map { .fail($0) } ?? .wait
     }
     let context = PickContext(
-      path: request.path,
+      path: request.target,
       headers: RequestHeaders(headers: request.headers),
       seed: seed,
-      hash: request.destination?.hash ?? request.context[RoutingHash.self]
+      hash: request.destination?.hash
+        ?? (request.context.hasValues ? request.context[RoutingHash.self] : nil)
     )
-    switch picker.pick(context) {
+    switch picker.picker.pick(context) {
     case .endpoint(let id, let other, let additions):
       if let other { self.subchannels[other]?.race.connect(isForCall: isNew) }
       // A picker may be older than the last change.
-      guard let subchannel = self.subchannels[id], subchannel.takesCalls else { return .wait }
-      return .start(subchannel, additions)
+      guard let slot = self.subchannels.slot(of: id), slot.subchannel.takesCalls else { return .wait }
+      return .start(slot, additions)
     case .wait:
       return .wait
     case .connect(let id):
@@ -136,15 +139,11 @@ final class ChannelEndpoints {
     self.balancer = balancer
     self.random = context.random
     self.wantsConnection = false
-    self.picker = decision.picker
+    self.picker = CurrentPicker(decision.picker)
     self.parts = decision.parts
-    let result = (decision.picker as? ConstantPicker)?.result
     // While there are clusters, each call is asked where it goes.
-    if case .endpoint(let id, nil, nil) = result, channel.clusters == nil {
-      self.single = self.subchannels[id]
-    } else {
-      self.single = nil
-    }
+    self.single =
+      channel.clusters == nil ? SingleEndpoint(of: decision.picker, in: self.subchannels) : nil
     channel.publish(decision.state)
     self.updateTimer?.cancel()
     self.updateTimer = decision.updateAfter.map { delay in
@@ -162,7 +161,7 @@ final class ChannelEndpoints {
       for subchannel in self.subchannels.needed(decision.probe) { subchannel.race.probe() }
     }
     channel.waiting.hasNew = false
-    if (self.picker as? ConstantPicker)?.result != .wait { channel.placeWaiting() }
+    if (decision.picker as? ConstantPicker)?.result != .wait { channel.placeWaiting() }
   }
 
   // MARK: - Endpoints
@@ -284,13 +283,7 @@ private struct RequestHeaders: PickHeaders {
 
 extension HTTPStreamRequest {
   /// The target without the query that a GET has.
-  var path: String {
-    // The search in a string takes many steps for each byte. Few targets have a query.
-    guard ASCII.contains(UInt8(ascii: "?"), in: self.target),
-      let query = self.target.utf8.firstIndex(of: UInt8(ascii: "?"))
-    else { return self.target }
-    return String(self.target[..<query])
-  }
+  var path: String { ASCII.withoutQuery(self.target) }
 }
 
 extension ConnectError {

@@ -4,13 +4,15 @@ internal import Connect
 /// simulations can be repeated.
 struct ClusterTable {
   private var members: [String: ClusterMember] = [:] {
-    didSet { self.known = [] }
+    didSet { self.known.forget() }
   }
-  /// Channels by the numbers of the clusters of calls: a few, which are found without hashing a name.
-  private var known: [(number: UInt64, channel: OriginChannel)] = []
-  private static let maximumKnown = 8
+  private let known: KnownClusters
   /// Those that nothing holds any more, which close their connections; in the order in which that began.
   private var ending: [ClusterMember] = []
+
+  init(_ known: KnownClusters) {
+    self.known = known
+  }
 
   /// Those that something holds, by name.
   subscript(name: String) -> ClusterMember? {
@@ -19,17 +21,12 @@ struct ClusterTable {
   }
 
   /// The channel of a call's cluster; nil if no route of the origin has chosen one.
-  mutating func channel(of destination: CallDestination, from origin: Origin) -> OriginChannel? {
-    guard let number = destination.clusterNumber else { return nil }
-    for index in self.known.indices where self.known[index].number == number {
-      return self.known[index].channel
-    }
+  func channel(of destination: CallDestination, from origin: Origin) -> OriginChannel? {
     guard let cluster = destination.cluster, cluster.origin == origin,
-      let channel = self.members[cluster.name]?.channel
+      let member = self.members[cluster.name]
     else { return nil }
-    if self.known.count >= Self.maximumKnown { self.known = [] }
-    self.known.append((number, channel))
-    return channel
+    self.known.remember(member, as: cluster.number)
+    return member.channel
   }
 
   /// Nothing holds the cluster any more.

@@ -8,7 +8,8 @@ final class EndpointRace: AttemptOwner {
   private let shared: SharedEnvironment
   private let pool: EndpointPool
   private var random: SeededRandom
-  private var race: AddressRace
+  /// Each call reads it, so exclusivity is not checked at run time. That is safe: it calls nobody.
+  @exclusivity(unchecked) private var race: AddressRace
   private var attempts: [ConnectionAttempt: PooledConnection] = [:]
   private var timer: (any CallTimer)?
   /// Failures of the addresses since the last connection, one for each address.

@@ -26,6 +26,8 @@ package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
   let waiting: WaitingCalls
   /// Nil without routes, once no call of earlier routes is left.
   var clusters: ChannelClusters?
+  /// Where calls go without a detour, while the channel is in use.
+  let known = KnownClusters()
   private let published = Mutex(ChannelStates())
   private var idleTimer: (any CallTimer)?
   /// Set when the channel leaves idleness. `init` does not ask the executor, which may be user code, for the time: transports
@@ -75,6 +77,9 @@ package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
   package func startStream(_ request: HTTPStreamRequest, handler: any HTTPStreamHandler) -> any HTTPStream {
     assert(self.executor.isCurrent, "streams start on the channel's executor")
     if let single = self.endpoints.single, let stream = single.start(request, handler) { return stream }
+    if let member = self.known.member(for: request), !member.channel.endpoints.subchannels.list.isEmpty {
+      return member.channel.startStream(request, handler: handler)
+    }
     return self.startSlowly(request, handler)
   }
 
@@ -83,8 +88,8 @@ package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
     let seed = self.endpoints.random.next()
     let choice =
       self.isShutDown ? .fail(.clientShutDown) : self.endpoints.pick(request, seed: seed, isNew: true)
-    if case .start(let subchannel, let additions) = choice,
-      let stream = subchannel.start(request, handler, additions)
+    if case .start(let slot, let additions) = choice,
+      let stream = slot.subchannel.start(request, handler, additions)
     {
       return stream
     }
@@ -109,11 +114,11 @@ package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
   /// - Returns: Why neither is possible.
   func put(_ stream: WaitingStream, _ choice: ChannelEndpoints.Choice) -> ConnectError? {
     switch choice {
-    case .start(let subchannel, let additions):
+    case .start(let slot, let additions):
       stream.additions = additions
-      if subchannel.start(stream) { return nil }
+      if slot.subchannel.start(stream) { return nil }
       stream.queuedCall = (additions?.counting?.statistics.inFlight).map(QueuedCall.init)
-      return subchannel.pool.enqueue(stream)
+      return slot.subchannel.pool.enqueue(stream)
     case .drop(let error):
       return error
     case .fail(let error) where !stream.request.waits(after: error):

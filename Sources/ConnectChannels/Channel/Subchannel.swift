@@ -7,7 +7,8 @@ internal import Logging
 /// Confined to the channel's executor. The channel holds it until it is retired and its connections are gone.
 final class Subchannel {
   let id: EndpointID
-  private(set) var endpoint: Endpoint
+  // Each call reads these, so exclusivity is not checked at run time. That is safe: nothing is called while they change.
+  @exclusivity(unchecked) private(set) var endpoint: Endpoint
   /// How long it took to find the addresses.
   private let nameResolution: Duration
   private let shared: SharedEnvironment
@@ -18,7 +19,7 @@ final class Subchannel {
   let pool: EndpointPool
   let watches: EndpointWatches
   /// Nil if the policy does not count calls.
-  var tracker: CallTracker?
+  @exclusivity(unchecked) var tracker: CallTracker?
   var counters = EndpointCounters()
   /// Whether outlier detection keeps calls away.
   var isEjected = false
@@ -169,24 +170,32 @@ final class Subchannel {
       let event = ChannelEvent.picked(endpoint: member.name, waited: waited, place: place)
       observer.channel(to: self.shared.environment.origin, did: event)
     }
-    func send(_ request: HTTPStreamRequest) -> any HTTPStream {
-      let counter = additions?.counting.map { counting in
-        // Servers of several zones may be one endpoint.
-        self.endpoint.zones == nil
-          ? counting.counter
-          : counting.statistics.counter(of: self.endpoint.zone(at: member.address) ?? "")
-      }
-      guard self.tracker != nil || counter != nil else {
-        return connection.startStream(request, handler: handler)
-      }
-      return TrackedCall(handler, on: self, self.tracker, counter) {
-        connection.startStream(request, handler: $0)
-      }
+    guard let additions, !additions.metadata.isEmpty else {
+      return self.send(request, handler, on: connection, counted: self.counter(for: additions, of: member))
     }
-    guard let additions, !additions.metadata.isEmpty else { return send(request) }
     var added = request
     added.headers.append(contentsOf: additions.metadata)
-    return send(added)
+    return self.send(added, handler, on: connection, counted: self.counter(for: additions, of: member))
+  }
+
+  private func send(
+    _ request: HTTPStreamRequest,
+    _ handler: any HTTPStreamHandler,
+    on connection: any StreamConnection,
+    counted counter: CallCounter?
+  ) -> any HTTPStream {
+    if self.tracker == nil, counter == nil { return connection.startStream(request, handler: handler) }
+    let call = TrackedCall(handler, on: self, self.tracker, counter)
+    call.start(request, on: connection)
+    return call
+  }
+
+  /// What counts a call; nil if nobody does.
+  private func counter(for additions: PickAdditions?, of member: PooledConnection) -> CallCounter? {
+    guard let additions, let counter = additions.counting?.counter else { return nil }
+    // Servers of several zones may be one endpoint.
+    if self.endpoint.zones == nil { return counter }
+    return additions.counting?.statistics.counter(of: self.endpoint.zone(at: member.address) ?? "")
   }
 
   private func giveBackWaiting() {

@@ -1,5 +1,15 @@
 /// The subchannels of a channel: those of the balancer's list, and those that have left it.
 struct SubchannelTable {
+  /// A subchannel that has not left the list. Nothing holds a slot weakly, unlike a subchannel, so that calls take few steps to
+  /// hold it.
+  final class Slot {
+    let subchannel: Subchannel
+
+    fileprivate init(_ subchannel: Subchannel) {
+      self.subchannel = subchannel
+    }
+  }
+
   /// In the order of the balancer's list.
   var list: [Subchannel] = []
   /// The endpoints that the balancer does not need, as of its last decision.
@@ -7,14 +17,16 @@ struct SubchannelTable {
   /// Those that have left the list and still have streams.
   private(set) var retired: [ObjectIdentifier: Subchannel] = [:]
   /// By slot; nil if the slot is vacant.
-  private var slots: [Subchannel?] = []
+  private var slots: [Slot?] = []
   private var ids = EndpointIDs()
 
-  subscript(id: EndpointID) -> Subchannel? {
-    guard id.slot < self.slots.count, let subchannel = self.slots[id.slot], subchannel.id == id else {
+  subscript(id: EndpointID) -> Subchannel? { self.slot(of: id)?.subchannel }
+
+  func slot(of id: EndpointID) -> Slot? {
+    guard id.slot < self.slots.count, let slot = self.slots[id.slot], slot.subchannel.id == id else {
       return nil
     }
-    return subchannel
+    return slot
   }
 
   /// Whether an endpoint has calls, or calls wait for a connection to it.
@@ -35,7 +47,8 @@ struct SubchannelTable {
   mutating func add(_ make: (EndpointID) -> Subchannel) -> Subchannel {
     let id = self.ids.make()
     let subchannel = make(id)
-    if id.slot == self.slots.count { self.slots.append(subchannel) } else { self.slots[id.slot] = subchannel }
+    let slot = Slot(subchannel)
+    if id.slot == self.slots.count { self.slots.append(slot) } else { self.slots[id.slot] = slot }
     return subchannel
   }
 

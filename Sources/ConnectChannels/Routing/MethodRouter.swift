@@ -20,6 +20,8 @@ final class MethodRouter: CallRouter {
     self.init([], numbers: CallNumbers(seed: 0), noRoute: error.beforeRoutes)
   }
 
+  var constantRules: CallRules? { self.candidates.first?.constantRules }
+
   func rules(forHeaders headers: Headers) -> CallRules {
     var random = self.numbers.next()
     for index in self.candidates.indices where self.candidates[index].matches(headers, &random) {
@@ -46,7 +48,8 @@ extension MethodRouter {
     private let route: PreparedRoute
     private let shares: [Share]
     private let clientHash: UInt64
-    private let methodRules: MethodRules
+    /// Nil if they leave calls as they are.
+    private let methodRules: MethodRules?
     /// Why all calls are refused; nil if they are not.
     private let refusal: ConnectError?
 
@@ -60,7 +63,7 @@ extension MethodRouter {
       clientHash: UInt64
     ) {
       self.route = route
-      self.methodRules = rules
+      self.methodRules = rules.areEmpty ? nil : rules
       self.clientHash = clientHash
       self.refusal = route.route.refusal.map { ConnectError.notRouted($0) }
       var end: UInt64 = 0
@@ -87,6 +90,16 @@ extension MethodRouter {
       }
       guard let fraction = self.route.route.match.fraction else { return true }
       return random.fraction() < fraction
+    }
+
+    /// What holds for all calls, if the route takes each one, and leads it to one place.
+    var constantRules: CallRules? {
+      let route = self.route
+      guard route.conditions.isEmpty, route.route.match.fraction == nil, route.hashPolicies.isEmpty,
+        self.refusal == nil, self.shares.count == 1, self.shares[0].fault == nil,
+        let destination = self.shares[0].destination
+      else { return nil }
+      return .route(self.methodRules, destination)
     }
 
     /// What holds for a call that the route takes.

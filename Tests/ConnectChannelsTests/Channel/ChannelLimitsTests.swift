@@ -125,6 +125,22 @@ final class ChannelLimitsTests: XCTestCase {
     XCTAssertEqual(recorder.drops.withLock { $0 }, Array(repeating: "circuit_breaking of blue", count: 3))
   }
 
+  /// Where there is one endpoint, calls ask the picker only if there is no room.
+  func testTheCircuitBreakerOfOneEndpoint() {
+    let fleet = self.fleet(maximumCalls: 2, of: .pickFirst)
+    let first = fleet.call()
+    let second = fleet.call()
+    XCTAssertTrue(first.isPending && second.isPending)
+    XCTAssertEqual(fleet.call().error?.code, .unavailable)
+    fleet.run { first.cancel() }
+    XCTAssertTrue(fleet.call().isPending)
+    XCTAssertNotNil(fleet.call().error)
+    let counts = self.statistics.take()
+    XCTAssertEqual(counts.refused, 2)
+    XCTAssertEqual(counts.zones["west"]?.issued, 3)
+    XCTAssertEqual(self.statistics.inFlight.count, 2)
+  }
+
   /// Calls that wait for room on a connection count, too: otherwise any number of them could wait.
   func testCallsThatWaitForRoomCount() {
     let fleet = self.fleet(maximumCalls: 4, limits: ConnectionLimits(http1Connections: 1))

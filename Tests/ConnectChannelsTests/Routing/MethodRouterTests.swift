@@ -109,6 +109,24 @@ final class MethodRouterTests: XCTestCase {
     XCTAssertNil(cluster(.prefix("application/json")))
   }
 
+  /// Calls are asked for their headers and numbers only where those count.
+  func testConstantRules() {
+    func isConstant(_ routes: [Route], _ names: [String] = ["a", "b"]) -> Bool {
+      let rules = Self.router(Self.table(routes, names)).constantRules
+      guard case .route(nil, let destination)? = rules else { return false }
+      XCTAssertEqual(destination.cluster?.name, "a")
+      return true
+    }
+    XCTAssertTrue(isConstant([Route(to: "a"), Route(to: "b")]))
+    XCTAssertTrue(isConstant([Route(RouteMatch(path: .exact("/other")), to: "b"), Route(to: "a")]))
+    XCTAssertFalse(isConstant([Route(to: "a")], ["b"]), "there is no such cluster")
+    XCTAssertFalse(isConstant([]))
+    XCTAssertFalse(isConstant([Route(RouteMatch(fraction: 0.5), to: "a"), Route(to: "a")]))
+    XCTAssertFalse(isConstant([Route(RouteMatch(headers: [HeaderMatch("x", .present)]), to: "a")]))
+    let clusters = [WeightedCluster(name: "a", weight: 1), WeightedCluster(name: "b", weight: 1)]
+    XCTAssertFalse(isConstant([Route(to: clusters)]))
+  }
+
   func testFraction() {
     for (fraction, range) in [(0, 0...0), (0.25, 2_300...2_700), (1, 10_000...10_000)]
       as [(Double, ClosedRange<Int>)]
