@@ -92,18 +92,14 @@ final class Call: Cancellable, @unchecked Sendable {
       guard !self.isOver else { return }
     }
     if let rules = self.plan.environment.serviceRules, rules.areInUse {
-      self.begin(asFarAsKnownBy: rules)
+      let isPatient = self.plan.waitsForReady
+      if let found = rules.rules(for: self.plan.info, self.plan.headers, isPatient: isPatient) {
+        found.begin(self, since: nil)
+      } else {
+        self.wait(for: rules)
+      }
     } else {
       self.begin(by: nil)
-    }
-  }
-
-  /// Begins once the service's rules are known.
-  private func begin(asFarAsKnownBy rules: ServiceRules) {
-    if let found = rules.rules(for: self.plan.info, self.plan.headers, isPatient: self.plan.waitsForReady) {
-      found.begin(self, since: nil)
-    } else {
-      self.wait(for: rules)
     }
   }
 

@@ -35,7 +35,22 @@ final class TrackedCall: HTTPStream, HTTPStreamHandler {
   private var stream: (any HTTPStream)?
   private var isSuccess = true
 
-  init(
+  /// Starts a call, which is recorded only if somebody wants to know of it.
+  static func start(
+    _ request: HTTPStreamRequest,
+    _ handler: any HTTPStreamHandler,
+    on connection: any StreamConnection,
+    of subchannel: Subchannel,
+    _ tracker: CallTracker?,
+    _ counter: CallCounter?
+  ) -> any HTTPStream {
+    if tracker == nil, counter == nil { return connection.startStream(request, handler: handler) }
+    let call = TrackedCall(handler, on: subchannel, tracker, counter)
+    call.stream = connection.startStream(request, handler: call)
+    return call
+  }
+
+  private init(
     _ handler: any HTTPStreamHandler,
     on subchannel: Subchannel,
     _ tracker: CallTracker?,
@@ -47,10 +62,6 @@ final class TrackedCall: HTTPStream, HTTPStreamHandler {
     self.handler = handler
     tracker?.loads.callBegan(subchannel.id)
     counter?.begin()
-  }
-
-  func start(_ request: HTTPStreamRequest, on connection: any StreamConnection) {
-    self.stream = connection.startStream(request, handler: self)
   }
 
   /// - Parameter isSuccess: Nil if the call was given up, which says nothing of the server.

@@ -19,7 +19,7 @@ final class ChannelClusters {
   weak var channel: OriginChannel?
   private let environment: ChannelEnvironment
   private(set) var table: ClusterTable
-  private let known: KnownClusters
+  let known = KnownClusters()
   /// What calls are routed by now; nil if they are not.
   private var basis: Basis?
   /// Whether the time to shut down is over.
@@ -31,11 +31,9 @@ final class ChannelClusters {
   private var pastUse = Duration.zero
   let numbers: CallNumbers
 
-  /// - Parameter known: Where the channel finds the clusters of most calls.
-  init(in environment: ChannelEnvironment, _ known: KnownClusters) {
+  init(in environment: ChannelEnvironment) {
     self.environment = environment
-    self.known = known
-    self.table = ClusterTable(known)
+    self.table = ClusterTable(self.known)
     self.seeds = SeededRandom(seed: environment.seed ^ 0x636c_7573_7465_7273)
     self.numbers = CallNumbers(seed: self.seeds.next())
     let executor = environment.executor

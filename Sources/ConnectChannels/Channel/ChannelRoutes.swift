@@ -13,7 +13,7 @@ struct ChannelRoutes {
   ///
   /// - Returns: What routes calls; nil if that has not changed.
   func apply(_ routing: Routing) -> RouteTable? {
-    let clusters = self.channel.clusters ?? ChannelClusters(in: self.channel.environment, self.channel.known)
+    let clusters = self.channel.clusters ?? ChannelClusters(in: self.channel.environment)
     self.channel.clusters = clusters
     clusters.channel = self.channel
     guard let handles = clusters.apply(routing, self.channel.rules) else { return nil }

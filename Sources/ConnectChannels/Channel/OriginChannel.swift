@@ -25,9 +25,8 @@ package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
   let endpoints: ChannelEndpoints
   let waiting: WaitingCalls
   /// Nil without routes, once no call of earlier routes is left.
-  var clusters: ChannelClusters?
-  /// Where calls go without a detour, while the channel is in use.
-  let known = KnownClusters()
+  // Each call reads it, so exclusivity is not checked at run time. That is safe: nothing is called while it changes.
+  @exclusivity(unchecked) var clusters: ChannelClusters?
   private let published = Mutex(ChannelStates())
   private var idleTimer: (any CallTimer)?
   /// Set when the channel leaves idleness. `init` does not ask the executor, which may be user code, for the time: transports
@@ -77,7 +76,9 @@ package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
   package func startStream(_ request: HTTPStreamRequest, handler: any HTTPStreamHandler) -> any HTTPStream {
     assert(self.executor.isCurrent, "streams start on the channel's executor")
     if let single = self.endpoints.single, let stream = single.start(request, handler) { return stream }
-    if let member = self.known.member(for: request), !member.channel.endpoints.subchannels.list.isEmpty {
+    if let member = self.clusters?.known.member(for: request),
+      !member.channel.endpoints.subchannels.list.isEmpty
+    {
       return member.channel.startStream(request, handler: handler)
     }
     return self.startSlowly(request, handler)

@@ -170,32 +170,13 @@ final class Subchannel {
       let event = ChannelEvent.picked(endpoint: member.name, waited: waited, place: place)
       observer.channel(to: self.shared.environment.origin, did: event)
     }
+    let counter = additions?.counter(of: self.endpoint, at: member.address)
     guard let additions, !additions.metadata.isEmpty else {
-      return self.send(request, handler, on: connection, counted: self.counter(for: additions, of: member))
+      return TrackedCall.start(request, handler, on: connection, of: self, self.tracker, counter)
     }
     var added = request
     added.headers.append(contentsOf: additions.metadata)
-    return self.send(added, handler, on: connection, counted: self.counter(for: additions, of: member))
-  }
-
-  private func send(
-    _ request: HTTPStreamRequest,
-    _ handler: any HTTPStreamHandler,
-    on connection: any StreamConnection,
-    counted counter: CallCounter?
-  ) -> any HTTPStream {
-    if self.tracker == nil, counter == nil { return connection.startStream(request, handler: handler) }
-    let call = TrackedCall(handler, on: self, self.tracker, counter)
-    call.start(request, on: connection)
-    return call
-  }
-
-  /// What counts a call; nil if nobody does.
-  private func counter(for additions: PickAdditions?, of member: PooledConnection) -> CallCounter? {
-    guard let additions, let counter = additions.counting?.counter else { return nil }
-    // Servers of several zones may be one endpoint.
-    if self.endpoint.zones == nil { return counter }
-    return additions.counting?.statistics.counter(of: self.endpoint.zone(at: member.address) ?? "")
+    return TrackedCall.start(added, handler, on: connection, of: self, self.tracker, counter)
   }
 
   private func giveBackWaiting() {
@@ -265,5 +246,15 @@ final class Subchannel {
       self.race.connect(isForCall: true)
     }
     self.giveBackWaiting()
+  }
+}
+
+extension PickAdditions {
+  /// What counts a call to an address of an endpoint; nil if nobody does.
+  fileprivate func counter(of endpoint: Endpoint, at address: EndpointAddress) -> CallCounter? {
+    guard let counting = self.counting else { return nil }
+    // Servers of several zones may be one endpoint.
+    if endpoint.zones == nil { return counting.counter }
+    return counting.statistics.counter(of: endpoint.zone(at: address) ?? "")
   }
 }
