@@ -111,15 +111,6 @@ public struct ServiceMap: Sendable, Hashable {
           + "give a smaller load, or fewer times"
       )
     }
-    let worst = check.worst
-    guard worst.amplification <= 20_000 else {
-      throw ServiceConfigError(
-        path: "services",
-        problem:
-          "retries multiply the load of \(worst.path.last ?? "") by \(Plot.number(worst.amplification)): that is "
-          + "a storm, of which 20,000 times can be simulated; give fewer attempts, or retries in fewer services"
-      )
-    }
   }
 
   /// The services that nobody calls.

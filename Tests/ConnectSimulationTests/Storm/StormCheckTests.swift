@@ -111,7 +111,7 @@ final class StormCheckTests: XCTestCase {
     )
   }
 
-  /// Two calls each of 200 services, and retries of twelve.
+  /// Two calls each of 200 services are too many; retries of twelve are only calculated.
   func testMapsThatAreTooLarge() {
     func map(_ count: Int, _ calls: [Int]) -> String {
       let services = (0..<count).map { number in
@@ -120,14 +120,10 @@ final class StormCheckTests: XCTestCase {
       }
       return #"{ "services": [\#(services.joined(separator: ","))] }"#
     }
-    for (json, problem) in [
-      (map(200, [1, 2]), "of which 100,000 can be simulated"),
-      (map(12, [1]), "that is a storm, of which 20,000"),
-    ] {
-      XCTAssertThrowsError(try ServiceMap(json: json)) { error in
-        XCTAssertTrue("\(error)".contains(problem), "\(error)")
-      }
+    XCTAssertThrowsError(try ServiceMap(json: map(200, [1, 2]))) { error in
+      XCTAssertTrue("\(error)".contains("of which 100,000 can be simulated"), "\(error)")
     }
+    XCTAssertNoThrow(try ServiceMap(json: map(12, [1])))
   }
 
   func testMapsThatAreWrong() {

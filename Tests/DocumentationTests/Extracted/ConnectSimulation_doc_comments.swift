@@ -15,6 +15,14 @@ import ServiceLifecycle
 import XCTest
 
 extension DocComments {
+  private func FittedService_1() async throws {
+    var service = try FittedService(trace)
+    service.concurrency = 8
+    let result = try await WhatIf(service, new: config).run()
+    _ = service
+    _ = result
+  }
+
   private func SimulatedService_1() async throws {
     service.routing = Routing(
       routes: [Route(to: [WeightedCluster(name: "old", weight: 9), WeightedCluster(name: "new", weight: 1)])],
@@ -48,5 +56,28 @@ extension DocComments {
   private func SimulatedCluster_2() async throws {
     let breaker = CircuitBreaker(clock: cluster.clock)
     _ = breaker
+  }
+
+  private func StormCheck_1() async throws {
+    let map = try ServiceMap(json: text)
+    print(await StormCheck(map).run())
+    _ = map
+  }
+
+  private func TrafficTrace_1() async throws {
+    let trace = try TrafficTrace(contentsOf: "access.ndjson")
+    print(trace)
+    _ = trace
+  }
+
+  private func WhatIf_1() async throws {
+    let trace = try TrafficTrace(contentsOf: "access.ndjson")
+    var question = WhatIf(FittedService(trace), new: try ServiceConfig(json: text))
+    question.changes = [.slow(server: 3, by: 5)]
+    let result = try await question.run()
+    print(result)
+    _ = trace
+    _ = question
+    _ = result
   }
 }

@@ -53,6 +53,37 @@ extension DocComments {
     _ = executor
   }
 
+  private func ExplorerAnswer_1() async throws {
+    let server = ExplorerServer.answering { attempt in
+      attempt.headers["authorization"] == ["Bearer new"] ? [.ok, .unavailable] : [.unauthenticated]
+    }
+    _ = server
+  }
+
+  private func ExplorerWorld_1() async throws {
+    let store = TokenStore {
+      try await world.step("token endpoint")
+      return world.token()
+    }
+    _ = store
+  }
+
+  private func InterceptorExplorer_1() async throws {
+    func testTokenInterceptor() async throws {
+      try await InterceptorExplorer { world in
+        let store = TokenStore {
+          try await world.step("token endpoint")
+          return world.token()
+        }
+        return Subject(observing: store) { _ in TokenInterceptor(store: store) }
+      }
+      .calls(2)
+      .server(.answers(.ok, .unauthenticated, .unavailable))
+      .check("one refresh") { run in run.subject.refreshes <= 1 }
+      .explore()
+    }
+  }
+
   private func InterceptorDriver_1() async throws {
     let driver = InterceptorDriver { TokenInterceptor(config: $0) }
     let outcome = try await driver.unary.request(driver.makeRequest(message: ByteBuffer())).outcome
