@@ -165,6 +165,9 @@ struct DocComments: Sendable {
 
   // MARK: Simulations
 
+  var trace: TrafficTrace { given() }
+  var newRules: ServiceConfig { given() }
+  var text: String { given() }
   var cluster: SimulatedCluster { given() }
   var first: SimulationReport { given() }
   var second: SimulationReport { given() }

@@ -6,9 +6,9 @@ internal import ConnectChannels
 /// All figures may be changed before a trial, such as the number of servers, or a limit that the trace does not show:
 ///
 /// ```swift
-/// var service = try FittedService(trace)
+/// var service = FittedService(trace)
 /// service.concurrency = 8
-/// let result = try await WhatIf(service, new: config).run()
+/// let result = try await WhatIf(service, new: newRules).run()
 /// ```
 public struct FittedService: Sendable {
   /// What a server does with the calls of a method.

@@ -96,15 +96,26 @@ final class FindTheBugGuideTests: XCTestCase {
     .quiet()
   }
 
-  /// The code of the guide.
-  private func guideCode() throws -> String {
-    let guide = try String(
-      contentsOf: URL(filePath: #filePath).deletingLastPathComponent().appending(
-        path: "../../../Sources/ConnectTesting/ConnectTesting.docc/FindTheBug.md"
-      ),
-      encoding: .utf8
-    )
-    return guide.components(separatedBy: "\n```").filter { $0.hasPrefix("swift\n") }.joined(separator: "\n")
+  private static let file = URL(filePath: #filePath).deletingLastPathComponent().appending(
+    path: "../../../Sources/ConnectTesting/ConnectTesting.docc/FindTheBug.md"
+  )
+
+  /// The blocks of the guide in a language.
+  private func blocks(_ language: String) throws -> [String] {
+    try String(contentsOf: Self.file, encoding: .utf8).components(separatedBy: "\n```")
+      .filter { $0.hasPrefix("\(language)\n") }.map { String($0.dropFirst(language.count + 1)) }
+  }
+
+  /// Compares a block of text of the guide with what was printed. With `CONNECT_SESSIONS=record`, the guide gets what was printed.
+  private func expectText(_ index: Int, _ printed: String) throws {
+    let text = try XCTUnwrap(try self.blocks("text").dropFirst(index).first, "the guide has no text \(index)")
+    if ProcessInfo.processInfo.environment["CONNECT_SESSIONS"] == "record" {
+      let guide = try String(contentsOf: Self.file, encoding: .utf8)
+      try guide.replacing("```text\n\(text)\n```", with: "```text\n\(printed)\n```")
+        .write(to: Self.file, atomically: true, encoding: .utf8)
+    } else {
+      XCTAssertEqual(text, printed)
+    }
   }
 
   func testTheExplorerFindsTheBugAsTheGuideSays() async throws {
@@ -113,19 +124,20 @@ final class FindTheBugGuideTests: XCTestCase {
       XCTFail("no rule is broken")
     } catch let failure as ExplorationFailure {
       XCTAssertEqual(failure.rule, "one refresh")
-      XCTAssertTrue(failure.story.contains("token endpoint"), failure.story)
+      try self.expectText(0, failure.description)
     }
   }
 
   func testTheFixIsGreenAsTheGuideSays() async throws {
     let report = try await self.explorer { SharedLoginTokens(fetch: $0) }.allowing(.backgroundWork).explore()
     XCTAssertEqual(report.schedules, 1_000)
+    try self.expectText(1, report.description)
   }
 
   /// The code here is that of the guide, but for what is private or makes one interceptor of two.
   func testTheGuideHasThisCode() throws {
     let source = try String(contentsOf: URL(filePath: #filePath), encoding: .utf8)
-    let code = try self.guideCode()
+    let code = try self.blocks("swift").joined(separator: "\n")
     let lines = source.components(separatedBy: "\n/// The guide has one interceptor")[0].split(
       separator: "\n"
     )

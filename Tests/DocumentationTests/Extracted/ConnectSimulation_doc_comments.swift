@@ -16,9 +16,9 @@ import XCTest
 
 extension DocComments {
   private func FittedService_1() async throws {
-    var service = try FittedService(trace)
+    var service = FittedService(trace)
     service.concurrency = 8
-    let result = try await WhatIf(service, new: config).run()
+    let result = try await WhatIf(service, new: newRules).run()
     _ = service
     _ = result
   }
