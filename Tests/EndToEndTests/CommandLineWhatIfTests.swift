@@ -169,7 +169,7 @@ final class CommandLineWhatIfTests: XCTestCase {
 /// `CONNECT_SESSIONS=record`.
 final class WhatIfGuideTests: XCTestCase {
   private static let guide = URL(filePath: #filePath).deletingLastPathComponent()
-    .appending(path: "../../Sources/ConnectSimulation/ConnectSimulation.docc/WhatIf.md").standardized
+    .appending(path: "../../Sources/ConnectSimulation/ConnectSimulation.docc/TryingAPolicy.md").standardized
   private static let isRecording = ProcessInfo.processInfo.environment["CONNECT_SESSIONS"] == "record"
 
   /// Four servers that work on four requests at a time; the load rises and falls.

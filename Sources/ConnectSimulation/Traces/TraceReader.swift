@@ -174,7 +174,7 @@ extension TrafficTrace {
 
   /// Reads a text.
   ///
-  /// - Throws: ``TraceError`` as ``init(contentsOf:methods:)``.
+  /// - Throws: ``TraceError`` as ``init(contentsOf:methods:unit:)``.
   public init(text: String, named name: String = "trace", methods: Set<String>? = nil) throws(TraceError) {
     var reader = TraceReader(named: name, methods: methods)
     try reader.read(text.utf8)

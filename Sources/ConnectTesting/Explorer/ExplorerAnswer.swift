@@ -32,7 +32,7 @@ public struct ExplorerAnswer: Sendable, Hashable, CustomStringConvertible {
   /// `internal`.
   public static let internalError = ExplorerAnswer.failure(.internalError)
 
-  /// An error with this code, with headers and trailers. ``Connect/Code/ok`` becomes `unknown`.
+  /// An error with this code, with headers and trailers. `ok` becomes `unknown`.
   public static func failure(_ code: Code) -> ExplorerAnswer {
     ExplorerAnswer(kind: .failure(code == .ok ? .unknown : code))
   }

@@ -19,7 +19,7 @@ public import Connect
 /// }
 /// ```
 ///
-/// In each schedule, a real ``Connect/ProtocolClient`` makes calls to a server of the explorer, all on one thread and in
+/// In each schedule, a real `ProtocolClient` makes calls to a server of the explorer, all on one thread and in
 /// virtual time. Whatever could happen in another order is a choice. Schedules are the same in each run of a test.
 ///
 /// Rules for all interceptors hold without being asked for; ``allowing(_:)`` lifts those that an interceptor breaks on
@@ -73,13 +73,13 @@ extension InterceptorExplorer {
     self.with { $0.callCount = min(max(count, 1), 4) }
   }
 
-  /// What kinds of methods are called; ``Connect/StreamType/unary`` alone by default. Each kind gets its share of the
+  /// What kinds of methods are called; `StreamType.unary` alone by default. Each kind gets its share of the
   /// schedules.
   public func methods(_ methods: [StreamType]) -> Self {
     self.with { $0.methods = methods.isEmpty ? [.unary] : methods }
   }
 
-  /// Whether the methods have no side effects (``Connect/IdempotencyLevel/noSideEffects``). By default nothing is known.
+  /// Whether the methods have no side effects (`IdempotencyLevel.noSideEffects`). By default nothing is known.
   public func idempotency(_ level: IdempotencyLevel) -> Self {
     self.with { $0.idempotency = level }
   }

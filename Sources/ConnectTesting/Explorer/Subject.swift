@@ -10,7 +10,7 @@ public struct Subject<Observed: Sendable>: Sendable {
   /// - Parameters:
   ///   - observed: The state that the interceptors share, or anything else for the rules of the test
   ///     (``ExplorationRun/subject``).
-  ///   - factories: As ``Connect/ProtocolClientConfig/interceptors``.
+  ///   - factories: As `ProtocolClientConfig.interceptors`.
   public init(observing observed: Observed, interceptors factories: [InterceptorFactory]) {
     self.observed = observed
     self.factories = factories

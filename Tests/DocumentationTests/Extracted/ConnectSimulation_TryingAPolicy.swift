@@ -1,9 +1,9 @@
-// Extracted from Sources/ConnectSimulation/ConnectSimulation.docc/WhatIf.md by `make generate`.
+// Extracted from Sources/ConnectSimulation/ConnectSimulation.docc/TryingAPolicy.md by `make generate`.
 
 import ConnectChannels
 import ConnectSimulation
 
-private func ConnectSimulation_WhatIf_1() async throws {
+private func ConnectSimulation_TryingAPolicy_1() async throws {
   func isSafe(_ log: String, _ policy: String) async throws -> Bool {
     var question = WhatIf(
       FittedService(try TrafficTrace(contentsOf: log)),
