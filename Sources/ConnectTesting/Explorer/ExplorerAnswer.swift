@@ -83,7 +83,8 @@ public struct ExplorerServer: Sendable {
   /// }
   /// ```
   ///
-  /// - Parameter answers: Called once per attempt, when the request is complete. The first answer is the usual one.
+  /// - Parameter answers: Called once per attempt: when the request is complete, or earlier if the server may answer before that. The
+  ///   first answer is the usual one.
   public static func answering(
     _ answers: @escaping @Sendable (ExploredAttempt) -> [ExplorerAnswer]
   ) -> ExplorerServer {

@@ -32,12 +32,14 @@ public import Connect
 /// - What runs on other threads, such as queues of Dispatch. It is waited for a short time (``patience(_:)``), and its order
 ///   is left to chance. The report tells of it.
 /// - `Task.sleep` and `Task.yield` that are called in an actor's function by a task without an executor of its own: the
-///   runtime takes these to its pool. ``ExplorerWorld/clock`` can sleep anywhere.
+///   runtime takes these to its pool, and what follows in that function runs there, in real time. ``ExplorerWorld`` and its
+///   clock are not for such code, nor for other threads.
 /// - Real clocks. Code that reads the time should take a clock.
 ///
-/// Code under test must not block the thread.
+/// Code under test must not block the thread, nor try again for ever what fails at once, as sleeping does in a cancelled task: the
+/// exploration would never end.
 public struct InterceptorExplorer<Observed: Sendable>: Sendable {
-  /// Makes what is explored. Called once per schedule.
+  /// Makes what is explored. Called each time that a schedule runs.
   public typealias Build = @Sendable (ExplorerWorld) throws -> Subject<Observed>
 
   let build: Build
@@ -46,8 +48,8 @@ public struct InterceptorExplorer<Observed: Sendable>: Sendable {
 
   /// An explorer of one unary call at a time, with 1,000 schedules.
   ///
-  /// - Parameter build: Makes the interceptors and all state that they share. Called once per schedule, on the thread of the
-  ///   exploration. What it throws ends the exploration.
+  /// - Parameter build: Makes the interceptors and all state that they share. Called each time that a schedule
+  ///   runs, on the thread of the exploration. What it throws ends the exploration.
   public init(_ build: @escaping Build) {
     self.build = build
   }

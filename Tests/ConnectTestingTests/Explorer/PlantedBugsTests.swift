@@ -3,7 +3,7 @@ import Foundation
 import PlantedBugs
 import XCTest
 
-/// How much the explorer finds: 30 interceptors with a bug each, and as many without.
+/// How much the explorer finds: 30 interceptors with a bug each, and 25 without.
 final class PlantedBugsTests: XCTestCase {
   /// The list is older than the explorer, and stays what it was.
   func testTheListSaysWhatIsPlanted() throws {

@@ -1,9 +1,9 @@
 internal import Connect
 internal import ConnectTesting
 
-/// Asks a mirror, too, if the server takes longer than a second, and takes the first response.
+/// Wakes a mirror if the server takes longer than a second.
 ///
-/// The bug: when the server is the first, nobody tells the task that asks the mirror.
+/// The bug: when the server answers in time, nobody tells the task that waits to ask the mirror.
 struct RunningLoser: AsyncUnaryInterceptor {
   let clock: any Clock<Duration>
   let askMirror: @Sendable () async throws -> Void

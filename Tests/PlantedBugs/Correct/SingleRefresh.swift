@@ -20,13 +20,9 @@ final class SingleRefresh: Sendable {
       running = (refused, task)
       return task
     }
-    do {
-      try await task?.value
-    } catch {
-      // The next call that is refused tries again.
-      self.running.withLock { if $0?.task == task { $0 = nil } }
-      throw error
-    }
+    // The next call that is refused gets a new one, also if this failed or gave the same token.
+    defer { self.running.withLock { if $0?.task == task { $0 = nil } } }
+    try await task?.value
     return self.store.token
   }
 }

@@ -37,7 +37,7 @@ final class RunLog {
   ///   - call: Whose it was.
   ///   - text: The line of the story.
   func tell(_ kind: StaticString, _ call: Int?, _ text: @autoclosure () -> String) {
-    // The text is a literal, at the same address all along.
+    // A plain sum of the bytes: hashes of the standard library differ between processes.
     kind.withUTF8Buffer { bytes in
       var word: UInt64 = UInt64(bytes.count)
       for byte in bytes { word = word &* 31 &+ UInt64(byte) }

@@ -193,7 +193,7 @@ struct EndRules {
     guard !self.allows(.changedMetadata) else { return nil }
     var trailers = call.trailers
     if let error = call.error { trailers.append(contentsOf: error.metadata) }
-    // The headers of an error may be in its metadata, or have gone with an error that was made anew.
+    // The headers of an error may be in its metadata, or be gone if an interceptor has made another error of it.
     let headers: (String, Headers, String)? = call.error == nil ? ("header", call.headers, "x-answer") : nil
     for (place, fields, name) in [headers, ("trailer", trailers, "x-answer-trailer")].compactMap(\.self) {
       let values = fields[name]
