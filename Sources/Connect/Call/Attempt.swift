@@ -3,7 +3,7 @@ internal import NIOCore
 /// One attempt of a call on the wire: a request in the wire protocol, and the response that comes back for it.
 ///
 /// Makes one transparent retry if the server certainly did not process the request. Confined to the call's executor.
-final class Attempt: HTTPStreamHandler {
+final class Attempt: TalliedHandler, HTTPStreamHandler {
   enum Body {
     /// The whole request: one message, then the end.
     case message(ByteBuffer)
@@ -104,6 +104,7 @@ final class Attempt: HTTPStreamHandler {
       plan.parser == nil || !plan.isUnary
       ? response
       : plan.environment.decoders.makeParsed(response, of: plan.info, maximumMessageSize)
+    super.init()
   }
 
   // MARK: Request
@@ -187,6 +188,7 @@ final class Attempt: HTTPStreamHandler {
       bytes = try self.plan.writer.body(of: consume message)
     } catch {
       // The server cannot use the request without this message.
+      self.endTally(isFailure: false)
       self.stream?.cancel()
       self.stream = nil
       self.end(with: error)
@@ -269,7 +271,9 @@ final class Attempt: HTTPStreamHandler {
     let wasRunning = self.phase == .running
     self.phase = .cancelled
     if wasRunning {
-      if self.plan.remainingTime.isUsedUp { self.stream?.expire() } else { self.stream?.cancel() }
+      let isTooLate = self.plan.remainingTime.isUsedUp
+      self.endTally(isFailure: isTooLate)
+      if isTooLate { self.stream?.expire() } else { self.stream?.cancel() }
       self.stream = nil
     }
     guard cause == nil else { return }
@@ -349,6 +353,7 @@ final class Attempt: HTTPStreamHandler {
 
   func streamDidEnd(trailers: Headers) {
     self.call.executor.assertIsCurrent()
+    self.endTally(self.response.head, trailers: trailers)
     guard !self.isOver else { return }
     self.response.receiveEnd(trailers: trailers)
     self.endOnWire()
@@ -356,6 +361,7 @@ final class Attempt: HTTPStreamHandler {
 
   func streamDidFail(_ failure: HTTPStreamFailure) {
     self.call.executor.assertIsCurrent()
+    self.endTally(isFailure: true)
     guard !self.isOver else { return }
     if self.call.endIfDeadlineHasPassed() { return }
     self.stream = nil

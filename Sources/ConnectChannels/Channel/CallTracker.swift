@@ -1,79 +1,89 @@
 internal import Connect
 internal import NIOCore
 
-/// Counts the calls of a channel's endpoints for its balancer. Confined to the channel's executor.
-final class CallTracker {
-  let loads = EndpointLoads()
-  private let executor: any CallExecutor
-
-  init(on executor: any CallExecutor) {
-    self.executor = executor
-  }
-
-  /// A response's trailers may carry a load report (ORCA, gRFC A51).
-  func received(_ metadata: Headers, named name: String, from id: EndpointID) {
-    guard let value = metadata.first(name), let bytes = Base64.decode(value),
-      let report = LoadReport(decoding: Array(bytes.readableBytesView))
-    else { return }
-    self.loads.record(report, of: id, now: self.executor.now)
-  }
-}
-
-/// Sits between a call's connection and its caller, and records what the balancer and statistics want to know.
-final class TrackedCall: HTTPStream, HTTPStreamHandler {
+/// Counts the calls of an endpoint for its balancer and for statistics. One for all of its calls that are counted alike.
+/// Confined to the channel's executor.
+final class CallTracker: StreamTally {
   private static let loadTrailer = "endpoint-load-metrics-bin"
   private static let loadHeader = "trailer-endpoint-load-metrics-bin"
 
   /// Nil if the balancer need not know of calls.
-  private let subchannel: Subchannel?
-  /// Nil if the balancer need not know of calls.
-  private let tracker: CallTracker?
+  private let calls: EndpointCalls?
   /// Nil if nobody counts the calls of a zone.
   private let counter: CallCounter?
-  /// Nil once the call is over.
-  private var handler: (any HTTPStreamHandler)?
-  private var stream: (any HTTPStream)?
-  private var isSuccess = true
+  /// Those of the calls, by which they are told apart.
+  let additions: PickAdditions?
 
-  /// Starts a call, which is recorded only if somebody wants to know of it.
-  static func start(
+  init(_ calls: EndpointCalls?, _ counter: CallCounter?, _ additions: PickAdditions?) {
+    self.calls = calls
+    self.counter = counter
+    self.additions = additions
+  }
+
+  /// Starts a call that is counted.
+  func start(
     _ request: HTTPStreamRequest,
     _ handler: any HTTPStreamHandler,
-    on connection: any StreamConnection,
-    of subchannel: Subchannel,
-    _ tracker: CallTracker?,
-    _ counter: CallCounter?
+    on connection: any StreamConnection
   ) -> any HTTPStream {
-    if tracker == nil, counter == nil { return connection.startStream(request, handler: handler) }
-    let call = TrackedCall(handler, on: subchannel, tracker, counter)
-    call.stream = connection.startStream(request, handler: call)
-    return call
-  }
-
-  private init(
-    _ handler: any HTTPStreamHandler,
-    on subchannel: Subchannel,
-    _ tracker: CallTracker?,
-    _ counter: CallCounter?
-  ) {
-    self.subchannel = tracker == nil ? nil : subchannel
-    self.tracker = tracker
-    self.counter = counter
-    self.handler = handler
-    tracker?.loads.callBegan(subchannel.id)
-    counter?.begin()
-  }
-
-  /// - Parameter isSuccess: Nil if the call was given up, which says nothing of the server.
-  private func end(isSuccess: Bool?) -> (any HTTPStreamHandler)? {
-    guard let handler = self.handler.take() else { return nil }
-    self.stream = nil
-    if let tracker = self.tracker, let subchannel = self.subchannel {
-      if let isSuccess { subchannel.counters.callEnded(isSuccess: isSuccess) }
-      tracker.loads.callEnded(subchannel.id)
+    guard let tallied = handler as? TalliedHandler else {
+      return TrackedCall(handler, self).start(request, on: connection)
     }
-    self.counter?.end(isSuccess: isSuccess ?? false)
-    return handler
+    tallied.begin(self)
+    return connection.startStream(request, handler: handler)
+  }
+
+  // MARK: StreamTally
+
+  func streamBegins() {
+    self.calls?.begin()
+    self.counter?.begin()
+  }
+
+  func streamDidEnd(_ head: HTTPResponseHead?, trailers: Headers) {
+    let isSuccess = (head?.isSuccess ?? true) && !trailers.areOfFailure
+    if let calls = self.calls {
+      if calls.takesReports {
+        // Connect's unary responses carry their trailers as headers.
+        if let head { calls.takeReport(of: head.headers, named: Self.loadHeader) }
+        calls.takeReport(of: trailers, named: Self.loadTrailer)
+      }
+      calls.end(isSuccess: isSuccess)
+    }
+    self.counter?.end(isSuccess: isSuccess)
+  }
+
+  func streamDidEnd(isFailure: Bool) {
+    // A call that was given up says nothing of the server.
+    self.calls?.end(isSuccess: isFailure ? false : nil)
+    self.counter?.end(isSuccess: false)
+  }
+}
+
+/// Sits between a call's connection and a handler that does not tell the tracker how its stream ends.
+final class TrackedCall: HTTPStream, HTTPStreamHandler {
+  /// Nil once the call is over.
+  private var tracker: CallTracker?
+  private let handler: any HTTPStreamHandler
+  private var stream: (any HTTPStream)?
+  private var head: HTTPResponseHead?
+
+  fileprivate init(_ handler: any HTTPStreamHandler, _ tracker: CallTracker) {
+    self.handler = handler
+    self.tracker = tracker
+  }
+
+  fileprivate func start(_ request: HTTPStreamRequest, on connection: any StreamConnection) -> any HTTPStream
+  {
+    self.tracker?.streamBegins()
+    self.stream = connection.startStream(request, handler: self)
+    return self
+  }
+
+  /// Nil if the call is over.
+  private func end() -> CallTracker? {
+    self.stream = nil
+    return self.tracker.take()
   }
 
   // MARK: HTTPStream
@@ -84,48 +94,54 @@ final class TrackedCall: HTTPStream, HTTPStreamHandler {
 
   func cancel() {
     let stream = self.stream
-    _ = self.end(isSuccess: nil)
+    self.end()?.streamDidEnd(isFailure: false)
     stream?.cancel()
   }
 
   func expire() {
     let stream = self.stream
-    _ = self.end(isSuccess: false)
+    self.end()?.streamDidEnd(isFailure: true)
     stream?.expire()
   }
 
   // MARK: HTTPStreamHandler
 
-  func streamDidStart(on connection: HTTPConnectionInfo) { self.handler?.streamDidStart(on: connection) }
-  func streamDidBecomeWritable() { self.handler?.streamDidBecomeWritable() }
-  func streamDidReceive(_ bytes: ByteBuffer) { self.handler?.streamDidReceive(bytes) }
+  func streamDidStart(on connection: HTTPConnectionInfo) {
+    if self.tracker != nil { self.handler.streamDidStart(on: connection) }
+  }
+
+  func streamDidBecomeWritable() {
+    if self.tracker != nil { self.handler.streamDidBecomeWritable() }
+  }
 
   func streamDidReceive(_ head: HTTPResponseHead) {
-    self.note(head.headers)
-    if head.status != 200 { self.isSuccess = false }
-    // Connect's unary responses carry their trailers as headers.
-    self.takeReport(head.headers, named: Self.loadHeader)
-    self.handler?.streamDidReceive(head)
+    guard self.tracker != nil else { return }
+    self.head = head
+    self.handler.streamDidReceive(head)
+  }
+
+  func streamDidReceive(_ bytes: ByteBuffer) {
+    if self.tracker != nil { self.handler.streamDidReceive(bytes) }
   }
 
   func streamDidEnd(trailers: Headers) {
-    self.note(trailers)
-    self.takeReport(trailers, named: Self.loadTrailer)
-    self.end(isSuccess: self.isSuccess)?.streamDidEnd(trailers: trailers)
+    guard let tracker = self.end() else { return }
+    tracker.streamDidEnd(self.head, trailers: trailers)
+    self.handler.streamDidEnd(trailers: trailers)
   }
 
   func streamDidFail(_ failure: HTTPStreamFailure) {
-    self.end(isSuccess: false)?.streamDidFail(failure)
+    guard let tracker = self.end() else { return }
+    tracker.streamDidEnd(isFailure: true)
+    self.handler.streamDidFail(failure)
   }
+}
 
-  private func takeReport(_ metadata: Headers, named name: String) {
-    guard let tracker = self.tracker, let subchannel = self.subchannel,
-      subchannel.watches.takeReportsOfCalls
-    else { return }
-    tracker.received(metadata, named: name, from: subchannel.id)
-  }
+extension HTTPResponseHead {
+  fileprivate var isSuccess: Bool { self.status == 200 && !self.headers.areOfFailure }
+}
 
-  private func note(_ headers: Headers) {
-    if let status = headers.first(lowercased: "grpc-status"), status != "0" { self.isSuccess = false }
-  }
+extension Headers {
+  /// Whether they have the status of a call that has failed.
+  fileprivate var areOfFailure: Bool { self.first(lowercased: "grpc-status").map { $0 != "0" } ?? false }
 }

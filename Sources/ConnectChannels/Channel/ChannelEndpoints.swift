@@ -12,8 +12,12 @@ final class ChannelEndpoints {
   // Each call reads these with `@exclusivity(unchecked)`, so that nothing is checked at run time. That is safe: policies and
   // connections do not come back here while they change.
   @exclusivity(unchecked) var random: SeededRandom
-  private let tracker: CallTracker
+  private let loads = EndpointLoads()
   @exclusivity(unchecked) private(set) var subchannels = SubchannelTable()
+  /// Whether new calls are refused, since the channel is shut down. Those that wait may start.
+  @exclusivity(unchecked) var areClosed = false {
+    didSet { self.single = nil }
+  }
   private var isUpdatePending = false
   private var updateTimer: (any CallTimer)?
   private var hasWarnedOfHealth = false
@@ -33,7 +37,6 @@ final class ChannelEndpoints {
     self.shared = SharedEnvironment(environment)
     self.random = SeededRandom(seed: environment.seed)
     self.policy = environment.configuration.balancing ?? .pickFirst
-    self.tracker = CallTracker(on: environment.executor)
   }
 
   var areKnown: Bool { self.balancer != nil }
@@ -47,6 +50,25 @@ final class ChannelEndpoints {
     case fail(ConnectError)
     /// All calls fail.
     case drop(ConnectError)
+  }
+
+  /// Starts a new call.
+  ///
+  /// - Parameter wait: Takes the call if it cannot be started now, with what was chosen for it, and its random number.
+  func start(
+    _ request: HTTPStreamRequest,
+    _ handler: any HTTPStreamHandler,
+    or wait: (Choice, UInt64) -> any HTTPStream
+  ) -> any HTTPStream {
+    let seed = self.random.next()
+    let choice =
+      self.areClosed ? .fail(.clientShutDown) : self.pick(request, seed: seed, isNew: true)
+    if case .start(let slot, let additions) = choice,
+      let stream = slot.subchannel.start(request, handler, additions)
+    {
+      return stream
+    }
+    return wait(choice, seed)
   }
 
   /// Chooses an endpoint for a call.
@@ -111,13 +133,6 @@ final class ChannelEndpoints {
     self.needsUpdate()
   }
 
-  /// A new call waits: endpoints that wait for a backoff without a call connect at once.
-  func connectResting() {
-    for subchannel in self.subchannels.list where subchannel.race.waitsForCall {
-      subchannel.race.connect(isForCall: true)
-    }
-  }
-
   /// The balancer should know of a change. One update covers all changes until the executor runs it.
   func needsUpdate() {
     guard !self.isUpdatePending else { return }
@@ -131,7 +146,7 @@ final class ChannelEndpoints {
     var context = BalancerContext(
       now: self.environment.executor.now,
       random: self.random,
-      loads: self.tracker.loads,
+      loads: self.loads,
       wantsConnection: self.wantsConnection,
       zone: self.environment.configuration.zone
     )
@@ -143,7 +158,8 @@ final class ChannelEndpoints {
     self.parts = decision.parts
     // While there are clusters, each call is asked where it goes.
     self.single =
-      channel.clusters == nil ? SingleEndpoint(of: decision.picker, in: self.subchannels) : nil
+      channel.clusters == nil && !self.areClosed
+      ? SingleEndpoint(of: decision.picker, in: self.subchannels) : nil
     channel.publish(decision.state)
     self.updateTimer?.cancel()
     self.updateTimer = decision.updateAfter.map { delay in
@@ -181,7 +197,9 @@ final class ChannelEndpoints {
     let isSame = endpoints.elementsEqual(unique) { $0.isIdentical(to: $1) }
     self.replaceSubchannels(isSame ? unique : endpoints.withoutDuplicates(), of: channel)
     self.configureSubchannels(channel.rules)
-    self.updateOutliers()
+    let old = self.outliers
+    self.outliers = ChannelOutliers.parts(of: self)
+    for part in old where !self.outliers.contains(where: { $0 === part }) { part.leave() }
     if endpoints.isEmpty { channel.resolution.resolveAgain() }
     self.update()
   }
@@ -210,7 +228,16 @@ final class ChannelEndpoints {
       }
       let seed = self.random.next()
       return self.subchannels.add {
-        Subchannel($0, endpoint, in: self.shared, of: channel, keepsConnection: isEager, seed: seed)
+        let calls = EndpointCalls(of: $0, in: self.loads, on: self.environment.executor)
+        return Subchannel(
+          calls,
+          $0,
+          endpoint,
+          in: self.shared,
+          of: channel,
+          keepsConnection: isEager,
+          seed: seed
+        )
       }
     }
     guard !old.isEmpty else { return }
@@ -225,10 +252,10 @@ final class ChannelEndpoints {
   private func configureSubchannels(_ rules: ChannelRules) {
     let service = rules.healthCheckedService
     let connections = rules.maximumHTTP2Connections
-    let (tracker, usesHealth) = (self.policy.countsCalls ? self.tracker : nil, self.policy.usesHealth)
+    let (countsCalls, usesHealth) = (self.policy.countsCalls, self.policy.usesHealth)
     for subchannel in self.subchannels.list {
       subchannel.pool.update { $0.allow(http2Connections: connections) }
-      subchannel.tracker = tracker
+      subchannel.counting.isOn = countsCalls
       subchannel.watches.watchHealth(of: usesHealth ? service : nil)
       subchannel.watches.watchLoad(every: self.policy.outOfBandPeriod(of: subchannel.endpoint))
     }
@@ -239,12 +266,6 @@ final class ChannelEndpoints {
         metadata: ["origin": "\(self.environment.origin)"]
       )
     }
-  }
-
-  private func updateOutliers() {
-    let old = self.outliers
-    self.outliers = ChannelOutliers.parts(of: self)
-    for part in old where !self.outliers.contains(where: { $0 === part }) { part.leave() }
   }
 
   /// No endpoint is known any more.

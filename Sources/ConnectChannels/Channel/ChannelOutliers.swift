@@ -52,7 +52,7 @@ final class ChannelOutliers: OutlierMember {
       // Calls of a time without outlier detection, or of another part, do not count.
       let before = Set(part.part.value.subchannels.map(\.id))
       for subchannel in subchannels where !before.contains(subchannel.id) {
-        subchannel.counters.outcomes = CallOutcomes()
+        subchannel.counting.calls.outcomes = CallOutcomes()
       }
       part.part.value.subchannels = subchannels
       part.judge.join(part, subchannels.map(\.endpoint.identity), scope.settings)
@@ -69,9 +69,9 @@ final class ChannelOutliers: OutlierMember {
 
   func takeOutcomes() -> [(endpoint: Endpoint.Identity, outcomes: CallOutcomes)] {
     self.part.value.subchannels.compactMap { subchannel in
-      let outcomes = subchannel.counters.outcomes
+      let outcomes = subchannel.counting.calls.outcomes
       guard !outcomes.isEmpty else { return nil }
-      subchannel.counters.outcomes = CallOutcomes()
+      subchannel.counting.calls.outcomes = CallOutcomes()
       return (subchannel.endpoint.identity, outcomes)
     }
   }

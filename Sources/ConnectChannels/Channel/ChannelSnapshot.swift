@@ -123,7 +123,7 @@ extension Subchannel {
       connections: self.pool.state.connections.count(.open),
       calls: self.callCount,
       startedCalls: self.pool.state.connections.startedStreams - self.watches.startedCount,
-      failedCalls: self.counters.failedCalls,
+      failedCalls: self.counting.calls.failedCount,
       openedConnections: self.counters.openedConnections,
       failedAttempts: self.counters.failedAttempts,
       ejections: self.counters.ejections,

@@ -11,6 +11,8 @@ final class ClusterMember {
 
   let name: String
   let channel: OriginChannel
+  /// Those of the channel. Calls look here first: a channel is referenced weakly, so that it takes more steps to hold.
+  let endpoints: ChannelEndpoints
   private let resolver: PushResolver
   private var settings: Settings?
 
@@ -18,18 +20,19 @@ final class ClusterMember {
     self.name = name
     self.resolver = resolver
     self.channel = channel
+    self.endpoints = channel.endpoints
   }
 
-  var haveCalls: Bool { !self.channel.waiting.isEmpty || self.channel.endpoints.subchannels.haveCalls }
+  var haveCalls: Bool { !self.channel.waiting.isEmpty || self.endpoints.subchannels.haveCalls }
 
   /// Whether calls wait for endpoints, of which there are none.
   var isStrandable: Bool {
-    !self.channel.waiting.isEmpty && self.channel.endpoints.subchannels.list.isEmpty
+    !self.channel.waiting.isEmpty && self.endpoints.subchannels.list.isEmpty
   }
 
   /// When a call of the present endpoints has ended last.
   var lastUse: Duration {
-    self.channel.endpoints.subchannels.list.reduce(.zero) { max($0, $1.pool.lastUse) }
+    self.endpoints.subchannels.list.reduce(.zero) { max($0, $1.pool.lastUse) }
   }
 
   /// Whether something is new in `settings`.

@@ -57,26 +57,19 @@ final class EndpointWatches {
     self.subchannel?.channel?.endpoints.needsUpdate()
   }
 
-  /// Whether the server reports its load with each call, rather than on a separate stream.
-  var takeReportsOfCalls: Bool { self.period == nil }
-
   /// Asks for a report of the load in each `period` from now on; nil for none.
   func watchLoad(every period: Duration?) {
     guard period != self.period else { return }
     self.period = period
+    self.subchannel?.counting.calls.takesReports = period == nil
     self.loadWatch?.stop()
     self.loadWatch = period.map { period in
       let method = LoadReportMessages.stream(every: period)
       return RestartingWatch(method, at: self, seed: self.random.next()) { [weak self] event in
-        if case .answer(let report) = event { self?.record(report) }
+        if case .answer(let report) = event { self?.subchannel?.counting.calls.record(report) }
       }
     }
     if !self.isPaused { self.loadWatch?.restart() }
-  }
-
-  private func record(_ report: LoadReport) {
-    guard let subchannel = self.subchannel else { return }
-    subchannel.tracker?.loads.record(report, of: subchannel.id, now: self.executor.now)
   }
 
   /// Restarts the watches on a connection that takes streams.

@@ -76,24 +76,27 @@ package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
   package func startStream(_ request: HTTPStreamRequest, handler: any HTTPStreamHandler) -> any HTTPStream {
     assert(self.executor.isCurrent, "streams start on the channel's executor")
     if let single = self.endpoints.single, let stream = single.start(request, handler) { return stream }
-    if let member = self.clusters?.known.member(for: request),
-      !member.channel.endpoints.subchannels.list.isEmpty
-    {
-      return member.channel.startStream(request, handler: handler)
+    if let member = self.clusters?.known.member(for: request) {
+      if let single = member.endpoints.single, let stream = single.start(request, handler) { return stream }
+      if !member.endpoints.subchannels.list.isEmpty {
+        return member.endpoints.start(request, handler) {
+          member.channel.wait(request, handler, $0, seed: $1)
+        }
+      }
     }
-    return self.startSlowly(request, handler)
+    if self.clusters != nil, let stream = ChannelRoutes(self).start(request, handler) { return stream }
+    return self.endpoints.start(request, handler) { self.wait(request, handler, $0, seed: $1) }
   }
 
-  private func startSlowly(_ request: HTTPStreamRequest, _ handler: any HTTPStreamHandler) -> any HTTPStream {
-    if self.clusters != nil, let stream = ChannelRoutes(self).start(request, handler) { return stream }
-    let seed = self.endpoints.random.next()
-    let choice =
-      self.isShutDown ? .fail(.clientShutDown) : self.endpoints.pick(request, seed: seed, isNew: true)
-    if case .start(let slot, let additions) = choice,
-      let stream = slot.subchannel.start(request, handler, additions)
-    {
-      return stream
-    }
+  /// Has a call wait, or fail soon, that could not be started.
+  ///
+  /// - Parameter choice: What the picker has said of it.
+  private func wait(
+    _ request: HTTPStreamRequest,
+    _ handler: any HTTPStreamHandler,
+    _ choice: ChannelEndpoints.Choice,
+    seed: UInt64
+  ) -> any HTTPStream {
     let stream = WaitingStream(
       request,
       handler: handler,
@@ -131,7 +134,7 @@ package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
     self.waiting.append(stream)
     if !stream.wasTakenBack {
       self.waiting.hasNew = true
-      self.endpoints.connectResting()
+      self.endpoints.subchannels.connectResting()
     }
     // While closing, only waiting calls cause new connections.
     if self.isClosingWhenIdle { self.endpoints.needsUpdate() }
@@ -293,6 +296,7 @@ package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
       // Calls that wait for rules then wait for a connection, and may finish.
       self.serviceRules.stopExpecting()
       self.isShutDown = true
+      self.endpoints.areClosed = true
       if let clusters = self.clusters { clusters.shutDown(within: limit) }
       self.waitingDidChange()
       guard let limit else { return }

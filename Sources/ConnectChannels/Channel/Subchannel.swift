@@ -8,7 +8,9 @@ internal import Logging
 final class Subchannel {
   let id: EndpointID
   // Each call reads these, so exclusivity is not checked at run time. That is safe: nothing is called while they change.
-  @exclusivity(unchecked) private(set) var endpoint: Endpoint
+  @exclusivity(unchecked) private(set) var endpoint: Endpoint {
+    didSet { self.counting.forgetTracker() }
+  }
   /// How long it took to find the addresses.
   private let nameResolution: Duration
   private let shared: SharedEnvironment
@@ -18,13 +20,13 @@ final class Subchannel {
   let race: EndpointRace
   let pool: EndpointPool
   let watches: EndpointWatches
-  /// Nil if the policy does not count calls.
-  @exclusivity(unchecked) var tracker: CallTracker?
+  @exclusivity(unchecked) var counting: CallCounting
   var counters = EndpointCounters()
   /// Whether outlier detection keeps calls away.
   var isEjected = false
 
   init(
+    _ calls: EndpointCalls,
     _ id: EndpointID,
     _ endpoint: Endpoint,
     in shared: SharedEnvironment,
@@ -32,6 +34,7 @@ final class Subchannel {
     keepsConnection: Bool,
     seed: UInt64
   ) {
+    self.counting = CallCounting(calls)
     self.id = id
     self.endpoint = endpoint
     self.shared = shared
@@ -170,13 +173,18 @@ final class Subchannel {
       let event = ChannelEvent.picked(endpoint: member.name, waited: waited, place: place)
       observer.channel(to: self.shared.environment.origin, did: event)
     }
-    let counter = additions?.counter(of: self.endpoint, at: member.address)
+    if let tracker = self.counting.tracker, tracker.additions === additions {
+      return tracker.start(request, handler, on: connection)
+    }
+    let tracker = self.counting.makeTracker(for: additions, to: self.endpoint, at: member.address)
     guard let additions, !additions.metadata.isEmpty else {
-      return TrackedCall.start(request, handler, on: connection, of: self, self.tracker, counter)
+      return tracker?.start(request, handler, on: connection)
+        ?? connection.startStream(request, handler: handler)
     }
     var added = request
     added.headers.append(contentsOf: additions.metadata)
-    return TrackedCall.start(added, handler, on: connection, of: self, self.tracker, counter)
+    return tracker?.start(added, handler, on: connection)
+      ?? connection.startStream(added, handler: handler)
   }
 
   private func giveBackWaiting() {
@@ -246,15 +254,5 @@ final class Subchannel {
       self.race.connect(isForCall: true)
     }
     self.giveBackWaiting()
-  }
-}
-
-extension PickAdditions {
-  /// What counts a call to an address of an endpoint; nil if nobody does.
-  fileprivate func counter(of endpoint: Endpoint, at address: EndpointAddress) -> CallCounter? {
-    guard let counting = self.counting else { return nil }
-    // Servers of several zones may be one endpoint.
-    if endpoint.zones == nil { return counting.counter }
-    return counting.statistics.counter(of: endpoint.zone(at: address) ?? "")
   }
 }

@@ -43,6 +43,13 @@ struct SubchannelTable {
     ids.compactMap { self[$0] }.filter { !$0.pool.state.growth.limits.isUnneeded }
   }
 
+  /// A new call waits: endpoints that wait for a backoff without a call connect at once.
+  func connectResting() {
+    for subchannel in self.list where subchannel.race.waitsForCall {
+      subchannel.race.connect(isForCall: true)
+    }
+  }
+
   /// Adds a subchannel, which is not in the list yet.
   mutating func add(_ make: (EndpointID) -> Subchannel) -> Subchannel {
     let id = self.ids.make()

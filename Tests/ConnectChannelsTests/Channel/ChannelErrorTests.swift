@@ -58,6 +58,21 @@ final class ChannelErrorTests: XCTestCase {
     XCTAssertEqual(fleet.call().error?.isFinal, true)
   }
 
+  /// Calls in flight go on, and no others come to their connection.
+  func testDuringShutdown() {
+    for policy in [BalancingPolicy.pickFirst, .roundRobin] {
+      for addresses in [[self.a], [self.a, self.b]] {
+        let fleet = FakeFleet(addresses) { $0.balancing = policy }
+        let call = fleet.call()
+        fleet.run { fleet.channel.shutDown(within: nil) {} }
+        XCTAssertEqual(fleet.call().error?.isFinal, true)
+        XCTAssertTrue(call.isPending)
+        fleet.run { fleet.network.connections.forEach { $0.streams.first?.end() } }
+        XCTAssertTrue(call.hasEnded)
+      }
+    }
+  }
+
   /// A connection was verified for the name that the endpoint had then.
   func testAnEndpointWithAnotherName() throws {
     for policy in [BalancingPolicy.pickFirst, .roundRobin] {

@@ -56,6 +56,26 @@ final class ChannelLimitsTests: XCTestCase {
     try XCTUnwrap(fleet.network.open(at: address).first?.streams.first)
   }
 
+  /// Those of a client tell by themselves how they end.
+  func testCallsOfAClientAreCounted() throws {
+    let fleet = self.fleet()
+    let calls = (0..<4).map { _ in RoutedCall(fleet) }
+    let stream = try self.stream(fleet, self.a)
+    XCTAssertFalse(stream.handler is TrackedCall)
+    fleet.run { stream.answer() }
+    fleet.run { try? self.stream(fleet, self.a).refuse() }
+    calls[1].cancel()
+    fleet.run { fleet.network.open(at: self.b).first?.die() }
+    let counts = self.statistics.take()
+    XCTAssertTrue(calls[0].hasSucceeded)
+    XCTAssertEqual(calls.map { $0.response?.error?.code }, [nil, .canceled, .unavailable, .unavailable])
+    XCTAssertEqual(counts.zones["west"]?.succeeded, 1)
+    XCTAssertEqual(counts.zones["west"]?.failed, 1)
+    XCTAssertEqual(counts.zones["east"]?.succeeded, 0)
+    XCTAssertEqual(counts.zones["east"]?.failed, 2)
+    XCTAssertEqual(self.statistics.inFlight.count, 0)
+  }
+
   func testCallsAreCountedByZone() throws {
     let recorder = Recorder()
     let fleet = self.fleet(observer: recorder)

@@ -209,7 +209,7 @@ final class ChannelRestTests: XCTestCase {
     let fleet = self.fleet(.weightedRoundRobin(.init(outOfBandPeriod: .seconds(1))))
     fleet.call()
     let endpoints = fleet.channel.endpoints.subchannels.list
-    XCTAssertEqual(endpoints.map(\.watches.takeReportsOfCalls), [true, false])
+    XCTAssertEqual(endpoints.map(\.counting.calls.takesReports), [true, false])
   }
 
   /// A channel that is idle shows no parts of its last endpoints.
