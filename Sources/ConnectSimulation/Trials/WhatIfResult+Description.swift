@@ -34,28 +34,31 @@ extension WhatIfResult: CustomStringConvertible {
     rows.append(
       ["success"] + self.trials.map { $0.runs.contains { $0.calls > 0 } ? Plot.percent($0.successRate) : "-" }
     )
-    rows.append(["p50 / p99"] + self.trials.map { "\(Self.number($0.p50)) / \(Self.number($0.p99)) ms" })
+    rows.append(
+      ["p50 / p99 of successes"] + self.trials.map { "\(Self.number($0.p50)) / \(Self.number($0.p99)) ms" }
+    )
     rows.append(["attempts per call"] + self.trials.map { Self.ratio($0.attemptsPerCall) })
     rows.append(["load, worst second"] + self.trials.map { "\(Plot.number($0.requestsInWorstSecond))/s" })
     let codes = Set(self.trials.flatMap { $0.runs.flatMap(\.failures.keys) })
-    for code in codes.sorted() {
-      rows.append(
-        [code]
-          + self.trials.map { trial in
-            let calls = trial.runs.reduce(0) { $0 + $1.calls }
-            let failures = trial.runs.reduce(0) { $0 + ($1.failures[code] ?? 0) }
-            return failures == 0 ? "-" : Plot.percent(Double(failures) / Double(max(calls, 1)))
-          }
-      )
-    }
+    rows.append(["failed"] + self.trials.map { Self.share(of: codes, $0) })
+    for code in codes.sorted() { rows.append(["  \(code)"] + self.trials.map { Self.share(of: [code], $0) }) }
     return Self.aligned(rows)
+  }
+
+  /// The part of a trial's calls that failed with one of these codes.
+  private static func share(of codes: Set<String>, _ trial: Trial) -> String {
+    let calls = trial.runs.reduce(0) { $0 + $1.calls }
+    let failures = trial.runs.reduce(0) { sum, run in
+      sum + run.failures.reduce(0) { codes.contains($1.key) ? $0 + $1.value : $0 }
+    }
+    return failures == 0 ? "-" : Plot.percent(Double(failures) / Double(max(calls, 1)))
   }
 
   /// How far the seeds are apart.
   private var spread: [String] {
     let seeds = self.trials.first?.runs.count ?? 0
     guard seeds > 1 else { return [] }
-    var rows = [["\(seeds) seeds, least - most", "success", "p99, ms", "attempts per call"]]
+    var rows = [["\(seeds) seeds, least - most", "success", "p99 of successes, ms", "attempts per call"]]
     for trial in self.trials {
       rows.append([
         "  \(trial.name)", Self.spread(trial.runs.map(\.successRate), Plot.percent),
@@ -110,7 +113,7 @@ extension WhatIfResult: CustomStringConvertible {
         }
     }
     return lines("success over time") { Plot.line($0.successOverTime, to: 1) }
-      + lines("p99 over time, to \(Self.number(top)) ms") { Plot.line($0.p99OverTime, to: top) }
+      + lines("p99 of successes over time, to \(Self.number(top)) ms") { Plot.line($0.p99OverTime, to: top) }
   }
 
   // MARK: The fit
