@@ -10,20 +10,30 @@ package struct JSONParser {
 
   /// How deep values may be nested.
   package static let maximumDepth = 64
+  /// How many names of an object are compared one by one.
+  private static let mostCompared = 16
   private static let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
 
   private let bytes: [UInt8]
   private let maximumDepth: Int
   private var position = 0
 
-  private init(_ text: String, maximumDepth: Int) {
+  private init(_ text: [UInt8], maximumDepth: Int) {
     // A parser may skip it (RFC 8259, section 8.1).
-    self.bytes = ByteOrderMark.removed(from: Array(text.utf8))
+    self.bytes = ByteOrderMark.removed(from: text)
     self.maximumDepth = maximumDepth
   }
 
   package static func parse(
     _ text: String,
+    maximumDepth: Int = JSONParser.maximumDepth
+  ) throws(Failure) -> JSONValue {
+    try self.parse(Array(text.utf8), maximumDepth: maximumDepth)
+  }
+
+  /// - Parameter text: UTF-8. What is not valid in strings is replaced (U+FFFD).
+  package static func parse(
+    _ text: [UInt8],
     maximumDepth: Int = JSONParser.maximumDepth
   ) throws(Failure) -> JSONValue {
     var parser = JSONParser(text, maximumDepth: maximumDepth)
@@ -65,16 +75,20 @@ package struct JSONParser {
   private mutating func object(depth: Int) throws(Failure) -> JSONValue {
     self.position += 1
     var members: [JSONValue.Member] = []
+    // Only of large objects: the names of small ones are compared one by one, which takes less time than a hash of each.
     var names: Set<String> = []
     self.skipSpace()
     if self.take("}") { return .object([]) }
+    members.reserveCapacity(8)
     repeat {
       self.skipSpace()
       guard self.next == UInt8(ascii: "\"") else { throw self.failure("a name in double quotes is missing") }
       let name = try self.string()
-      guard names.insert(name).inserted else {
-        throw self.failure("the object has the name \"\(name)\" twice")
-      }
+      if members.count == Self.mostCompared { names = Set(members.map(\.name)) }
+      let isNew =
+        members.count < Self.mostCompared
+        ? !members.contains { $0.name == name } : names.insert(name).inserted
+      guard isNew else { throw self.failure("the object has the name \"\(name)\" twice") }
       self.skipSpace()
       guard self.take(":") else { throw self.failure("the colon behind a name is missing") }
       members.append(JSONValue.Member(name: name, value: try self.value(depth: depth + 1)))
@@ -122,14 +136,21 @@ package struct JSONParser {
 
   private mutating func string() throws(Failure) -> String {
     self.position += 1
+    // What comes before the last escape.
     var result: [UInt8] = []
+    var start = self.position
     while let byte = self.next {
       self.position += 1
       switch byte {
-      case UInt8(ascii: "\""): return String(decoding: result, as: UTF8.self)
-      case UInt8(ascii: "\\"): result += String(Character(try self.escape())).utf8
+      case UInt8(ascii: "\""):
+        let rest = self.bytes[start..<self.position - 1]
+        return String(decoding: result.isEmpty ? rest : result[...] + rest, as: UTF8.self)
+      case UInt8(ascii: "\\"):
+        result += self.bytes[start..<self.position - 1]
+        result += String(Character(try self.escape())).utf8
+        start = self.position
       case 0..<0x20: throw self.failure("a string has a control character, or its closing quote is missing")
-      default: result.append(byte)
+      default: break
       }
     }
     throw self.failure("the closing quote of a string is missing")
@@ -162,7 +183,9 @@ package struct JSONParser {
   }
 
   private mutating func skipSpace() {
-    while let byte = self.next, [0x20, 0x09, 0x0a, 0x0d].contains(byte) { self.position += 1 }
+    while let byte = self.next, byte == 0x20 || byte == 0x0a || byte == 0x0d || byte == 0x09 {
+      self.position += 1
+    }
   }
 
   private func failure(_ problem: String) -> Failure {

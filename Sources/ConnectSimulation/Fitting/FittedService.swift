@@ -39,6 +39,8 @@ public struct FittedService: Sendable {
     public var name: String
     /// What differs from ``FittedService/methods``; empty for a server like the others.
     public var methods: [Method]
+    /// The zone, as the trace has it; nil if it has none.
+    public var zone: String?
   }
 
   /// What servers do, the most frequent method first.
@@ -92,10 +94,11 @@ public struct FittedService: Sendable {
     self.servers = (0..<count).map { index in
       guard index < names.count else { return Server(name: "server \(index + 1)", methods: []) }
       let name = names[index]
-      guard deviating.names.contains(name) else { return Server(name: name, methods: []) }
-      return Server(name: name, methods: fit.methods(of: name, in: deviating))
+      let methods = deviating.names.contains(name) ? fit.methods(of: name, in: deviating) : []
+      return Server(name: name, methods: methods, zone: trace.zones[name])
     }
     notes += deviating.notes
+    notes += Self.zoneNotes(self.servers)
     self.callsPerSecond = trace.callsPerSecond
     self.rates = Self.rates(trace.timeline)
     if let attempts = trace.total.attemptsPerCall, attempts > 1.001, trace.total.succeededAttempts.count == 0
@@ -105,6 +108,16 @@ public struct FittedService: Sendable {
       )
     }
     self.notes = notes + TraceDoubts.notes(trace, simulated: self.rates)
+  }
+
+  private static func zoneNotes(_ servers: [Server]) -> [String] {
+    let zones = Dictionary(grouping: servers.compactMap(\.zone)) { $0 }.mapValues(\.count)
+    guard !zones.isEmpty else { return [] }
+    var parts = zones.sorted { $0.key < $1.key }.prefix(10).map { "\($0.value) in \($0.key)" }
+    if zones.count > parts.count { parts.append("and others in \(zones.count - parts.count) more") }
+    let rest = servers.count - zones.values.reduce(0, +)
+    if rest > 0 { parts.append("\(rest) in none") }
+    return ["zones, as the trace has them: servers are \(parts.joined(separator: ", "))"]
   }
 
   /// Long enough parts, so that chance does not count twice.

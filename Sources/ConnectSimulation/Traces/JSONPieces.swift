@@ -3,7 +3,7 @@
 struct JSONPieces {
   enum Found {
     /// A part, with the key of the list or the value.
-    case part(key: String, text: String, line: Int)
+    case part(key: String, text: [UInt8], line: Int)
     case problem(String, line: Int)
   }
 
@@ -43,7 +43,22 @@ struct JSONPieces {
   }
 
   mutating func read(_ bytes: [UInt8], _ found: (Found) -> Void) {
-    for byte in bytes { self.read(byte, found) }
+    var index = bytes.startIndex
+    while index < bytes.endIndex {
+      // Most bytes are within strings, where they mean nothing.
+      if self.isInString, !self.isEscaped, self.keyBytes == nil, !self.isSkipping {
+        let start = index
+        while index < bytes.endIndex, !Self.isSpecialInString(bytes[index]) { index += 1 }
+        self.keep(bytes[start..<index])
+        guard index < bytes.endIndex else { return }
+      }
+      self.read(bytes[index], found)
+      index += 1
+    }
+  }
+
+  private static func isSpecialInString(_ byte: UInt8) -> Bool {
+    byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") || byte == UInt8(ascii: "\n")
   }
 
   mutating func finish(_ found: (Found) -> Void) {
@@ -69,7 +84,8 @@ struct JSONPieces {
     switch byte {
     case UInt8(ascii: "\""):
       self.isInString = true
-      if self.mayBeKey { self.keyBytes = [] }
+      // Within a part, keys are left to who parses it.
+      if self.mayBeKey, self.part == nil { self.keyBytes = [] }
       self.keep(byte)
     case UInt8(ascii: "{"), UInt8(ascii: "["): self.open(isList: byte == UInt8(ascii: "["), byte, found)
     case UInt8(ascii: "}"), UInt8(ascii: "]"): self.close(isList: byte == UInt8(ascii: "]"), byte, found)
@@ -133,14 +149,16 @@ struct JSONPieces {
     if part.isTooLong {
       found(.problem("a value is longer than \(Self.longestPart >> 20) MiB", line: part.line))
     } else {
-      found(.part(key: part.key, text: String(decoding: part.bytes, as: UTF8.self), line: part.line))
+      found(.part(key: part.key, text: part.bytes, line: part.line))
     }
   }
 
-  private mutating func keep(_ byte: UInt8) {
+  private mutating func keep(_ byte: UInt8) { self.keep(CollectionOfOne(byte)) }
+
+  private mutating func keep(_ bytes: some Collection<UInt8>) {
     guard let isTooLong = self.part?.isTooLong, !isTooLong else { return }
-    if (self.part?.bytes.count ?? 0) < Self.longestPart {
-      self.part?.bytes.append(byte)
+    if (self.part?.bytes.count ?? 0) + bytes.count <= Self.longestPart {
+      self.part?.bytes += bytes
     } else {
       self.part?.isTooLong = true
       self.part?.bytes = []

@@ -77,7 +77,7 @@ enum TraceTime {
     else { return nil }
     var position = 19
     var fraction = 0.0
-    if position < bytes.count, [UInt8(ascii: "."), UInt8(ascii: ",")].contains(bytes[position]) {
+    if position < bytes.count, bytes[position] == UInt8(ascii: ".") || bytes[position] == UInt8(ascii: ",") {
       position += 1
       var scale = 0.1
       while position < bytes.count, (0x30...0x39).contains(bytes[position]) {
@@ -150,7 +150,13 @@ extension Code {
   ///
   /// - Parameter isHTTP: Whether a number is a status of HTTP.
   init?(trace value: JSONValue, isHTTP: Bool = false) {
-    guard let text = value.text?.filter({ $0 != " " }), !text.isEmpty else { return nil }
+    guard let given = value.text else { return nil }
+    if let code = Self.names[given] {
+      self = code
+      return
+    }
+    let text = given.filter { $0 != " " }
+    guard !text.isEmpty else { return nil }
     if let number = Int(text) {
       if number == 499 || (number == 0 && (isHTTP || text.utf8.count == 3)) {
         // The client has gone before there was a response: nginx writes 499 or 000, Envoy 0.
@@ -166,7 +172,20 @@ extension Code {
     }
     let plain = text.lowercased().filter { $0 != "_" && $0 != "-" }
     let name = plain == "cancelled" ? "canceled" : plain == "internalerror" ? "internal" : plain
-    guard let code = Code.allCases.first(where: { $0.name.filter { $0 != "_" } == name }) else { return nil }
+    guard let code = Self.names[name] else { return nil }
     self = code
   }
+
+  /// Names as they mostly are: `deadline_exceeded`, `DEADLINE_EXCEEDED`, `DeadlineExceeded` and `deadlineexceeded`.
+  private static let names: [String: Code] = {
+    var names: [String: Code] = [:]
+    for code in Code.allCases {
+      let words = code.name.split(separator: "_")
+      for name in [
+        code.name, code.name.uppercased(), words.map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined(),
+        words.joined(),
+      ] { names[name] = code }
+    }
+    return names
+  }()
 }

@@ -1,7 +1,7 @@
 /// Splits bytes into lines. A line that is too long is not kept.
 struct LineSplitter {
   enum Line {
-    case text(String, number: Int)
+    case text([UInt8], number: Int)
     case tooLong(number: Int)
   }
 
@@ -40,9 +40,8 @@ struct LineSplitter {
     if self.isSkipping {
       body(.tooLong(number: self.number))
     } else if self.rest.contains(where: { $0 > 0x20 }) {
-      body(.text(String(decoding: self.rest, as: UTF8.self), number: self.number))
+      body(.text(self.rest, number: self.number))
     }
-    self.isSkipping = false
-    self.rest.removeAll(keepingCapacity: true)
+    (self.rest, self.isSkipping) = ([], false)
   }
 }

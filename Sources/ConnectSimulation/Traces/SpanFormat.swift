@@ -4,7 +4,8 @@ internal import Connect
 /// file exporter writes them. Attributes are those of OpenTelemetry's conventions for RPC, older and newer.
 struct SpanFormat {
   private var pieces = JSONPieces(elementsOf: ["spans"], valuesOf: ["resource"])
-  private var instance: String?
+  /// What the spans that follow are of.
+  private var resource = SpanResource()
   private var window = SpanWindow()
 
   mutating func read(_ bytes: [UInt8], _ builder: inout TraceBuilder) {
@@ -31,21 +32,27 @@ struct SpanFormat {
         return builder.mistake("no JSON: \(error.problem)", line: line + error.line - 1)
       }
       if key == "resource" {
-        let attributes = SpanAttributes(value)
-        self.instance =
-          attributes[
-            "service.instance.id",
-            "k8s.pod.name",
-            "host.name"
-          ]
-        return
+        return self.resource = SpanResource(SpanAttributes(value))
       }
-      switch Span.make(value, instance: self.instance, line: line) {
+      switch Span.make(value, of: self.resource, line: line) {
       case .success(let span?): self.window.add(span, &builder)
       case .success(nil): break
       case .failure(let problem): builder.mistake(problem.text, line: line)
       }
     }
+  }
+}
+
+/// Who makes spans.
+struct SpanResource {
+  var instance: String?
+  var zone: String?
+
+  init() {}
+
+  init(_ attributes: SpanAttributes) {
+    self.instance = attributes["service.instance.id", "k8s.pod.name", "host.name"]
+    self.zone = attributes["cloud.availability_zone", "zone"]
   }
 }
 
@@ -64,6 +71,8 @@ struct Span {
   var kind: Kind
   var method: String
   var server: String?
+  /// Of a server's span.
+  var zone: String?
   /// In seconds since 1970.
   var start: Double
   var duration: Duration
@@ -71,7 +80,7 @@ struct Span {
   var line: Int
 
   /// - Returns: Nil for spans of other things than RPCs.
-  static func make(_ value: JSONValue, instance: String?, line: Int) -> Result<Span?, Problem> {
+  static func make(_ value: JSONValue, of resource: SpanResource, line: Int) -> Result<Span?, Problem> {
     let attributes = SpanAttributes(value)
     let name = value["name"]?.text ?? ""
     guard let (method, isAttempt) = self.method(name, attributes) else { return .success(nil) }
@@ -103,7 +112,7 @@ struct Span {
         kind: kind,
         method: method,
         server: kind == .server
-          ? instance ?? attributes["server.address"]
+          ? resource.instance ?? attributes["server.address"]
           : attributes[
             "network.peer.address",
             "server.address",
@@ -119,6 +128,7 @@ struct Span {
             }
             return "\(address):\(port)"
           },
+        zone: kind == .server ? resource.zone : nil,
         start: Double(start) / 1e9,
         duration: .nanoseconds(end - start),
         code: self.code(value, attributes),
@@ -280,6 +290,7 @@ struct SpanWindow {
     var call = TracedCall(
       method: span.method,
       server: span.server,
+      zone: span.zone,
       start: span.start,
       duration: span.duration,
       code: span.code
@@ -294,6 +305,7 @@ struct SpanWindow {
     }
     if span.kind != .server, let server = waiting.servers.max(by: { $0.start < $1.start }) {
       call.server = server.server ?? call.server
+      call.zone = server.zone
       let inner = attempts.last?.duration ?? span.duration
       if waiting.servers.count == 1, inner > server.duration { call.network = inner - server.duration }
     }

@@ -10,6 +10,16 @@ struct Timeline: Sendable, Hashable {
     /// Of calls that succeeded.
     var latencies = CoarseHistogram()
 
+    mutating func add(_ call: TracedCall) {
+      self.calls += call.count
+      self.busySeconds += call.duration.seconds * Double(call.count)
+      if call.code == .ok {
+        self.latencies.add(call.duration, count: call.count)
+      } else {
+        self.failures += call.count
+      }
+    }
+
     mutating func add(_ other: Part) {
       self.calls += other.calls
       self.failures += other.failures
@@ -34,16 +44,18 @@ struct Timeline: Sendable, Hashable {
   mutating func add(_ call: TracedCall, at time: Double) {
     // Other times are no times of logs.
     guard time >= 0, time < 1e11 else { return }
-    var part = Part()
-    part.calls = call.count
-    part.failures = call.code == .ok ? 0 : call.count
-    part.busySeconds = call.duration.seconds * Double(call.count)
-    if call.code == .ok { part.latencies.add(call.duration, count: call.count) }
-    self.add(part, from: time, to: time)
+    let index = self.index(from: time, to: time)
+    self.parts[index].add(call)
   }
 
   /// Adds a part that may be longer or shorter than those that are here: it counts at its beginning.
-  mutating func add(_ part: Part, from start: Double, to end: Double) {
+  private mutating func add(_ part: Part, from start: Double, to end: Double) {
+    let index = self.index(from: start, to: end)
+    self.parts[index].add(part)
+  }
+
+  /// The place of the part that begins at a time, where there is one from now on.
+  private mutating func index(from start: Double, to end: Double) -> Int {
     let range = self.range ?? start...max(start, end)
     self.range = min(range.lowerBound, start)...max(range.upperBound, end)
     if self.parts.isEmpty { self.first = Int(start) / self.length }
@@ -58,7 +70,7 @@ struct Timeline: Sendable, Hashable {
     } else if index > self.last {
       self.parts.append(contentsOf: repeatElement(Part(), count: index - self.last))
     }
-    self.parts[index - self.first].add(part)
+    return index - self.first
   }
 
   private var last: Int { self.first + self.parts.count - 1 }

@@ -23,6 +23,8 @@ struct TraceBuilder {
   /// How many calls in a row did not fit the latest time of their server.
   private var jumps: [String: Int] = [:]
   private var firstOther = Mistakes()
+  /// The paths of methods as the trace has them.
+  private var paths: [String: String] = [:]
 
   init(name: String, methods: Set<String>?) {
     self.name = name
@@ -44,7 +46,7 @@ struct TraceBuilder {
   ///   - isOrdered: Whether calls of a server come in the order of their times.
   mutating func add(_ call: TracedCall, line: Int, isOrdered: Bool) {
     var call = call
-    guard let method = Self.path(call.method) else {
+    guard let method = self.path(call.method) else {
       return self.mistake(
         call.method.isEmpty
           ? "the name of the method is empty"
@@ -78,7 +80,7 @@ struct TraceBuilder {
     }
     guard end < last - Self.patience || end > last + Self.longestGap else {
       self.latest[server] = max(end, last)
-      self.jumps[server] = nil
+      if !self.jumps.isEmpty { self.jumps[server] = nil }
       return nil
     }
     let jumps = (self.jumps[server] ?? 0) + 1
@@ -107,6 +109,13 @@ struct TraceBuilder {
   }
 
   mutating func markApproximate() { self.trace.isApproximate = true }
+
+  private mutating func path(_ text: String) -> String? {
+    if let path = self.paths[text] { return path }
+    guard let path = Self.path(text) else { return nil }
+    if self.paths.count < TrafficTrace.maximumMethods { self.paths[text] = path }
+    return path
+  }
 
   /// `/package.Service/Method` of what logs have: `POST /package.Service/Method?x HTTP/2`, a URL, or the name without slash. Nil if
   /// it is none of these.

@@ -63,14 +63,13 @@ public struct TraceReader {
   /// - Throws: ``TraceError`` if there are no calls in it, or if more than half of it cannot be read.
   public mutating func finish() throws(TraceError) -> TrafficTrace {
     if self.format == nil { try self.begin() }
-    switch self.format {
+    switch self.format.take() {
     case .log(var format): format.finish(&self.builder)
     case .spans(var format): format.finish(&self.builder)
     case .cassette(var format): format.finish(&self.builder)
     case .report(var format): format.finish(&self.builder)
     case nil: break
     }
-    self.format = nil
     return try self.builder.finish()
   }
 
@@ -102,9 +101,7 @@ public struct TraceReader {
 
   private mutating func pass(_ bytes: [UInt8]) {
     // The format's state is taken out while it changes, so that it is not copied.
-    let format = self.format
-    self.format = nil
-    switch format {
+    switch self.format.take() {
     case .log(var log):
       log.read(bytes, &self.builder)
       self.format = .log(log)

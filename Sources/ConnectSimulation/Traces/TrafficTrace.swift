@@ -92,6 +92,8 @@ public struct TrafficTrace: Sendable, Hashable {
   public internal(set) var methods: [String: Tally] = [:]
   /// By the server's name, as the trace has it; empty if it has none. Limited as ``methods``.
   public internal(set) var servers: [String: Tally] = [:]
+  /// The zones of servers, as the trace last has them; servers without one are not in it.
+  public internal(set) var zones: [String: String] = [:]
   /// Empty if there are too many of them.
   var places: [Place: Tally] = [:]
   /// Whether methods on servers are not counted any more.
@@ -124,20 +126,37 @@ public struct TrafficTrace: Sendable, Hashable {
 
   mutating func add(_ call: TracedCall) {
     self.total.add(call)
-    let method = Self.key(call.method, in: self.methods)
-    self.methods[method, default: Tally()].add(call)
+    let method = Self.add(call, to: call.method, in: &self.methods)
     if let name = call.server {
-      let server = Self.key(name, in: self.servers)
-      self.servers[server, default: Tally()].add(call)
-      let place = Place(method: method, server: server)
-      if self.places[place] == nil, self.places.count >= Self.maximumPlaces {
-        (self.hasTooManyPlaces, self.places) = (true, [:])
-      }
-      if !self.hasTooManyPlaces { self.places[place, default: Tally()].add(call) }
+      let server = Self.add(call, to: name, in: &self.servers)
+      if let zone = call.zone, server == name { self.zones[server] = zone }
+      self.add(call, to: Place(method: method, server: server))
     }
     if let start = call.start { self.timeline.add(call, at: start) }
     if let network = call.network { self.network.add(network) }
     for doubt in call.doubts { self.doubts[doubt, default: 0] += call.count }
+  }
+
+  private mutating func add(_ call: TracedCall, to place: Place) {
+    guard !self.hasTooManyPlaces else { return }
+    if let index = self.places.index(forKey: place) {
+      self.places.values[index].add(call)
+    } else if self.places.count < Self.maximumPlaces {
+      self.places[place, default: Tally()].add(call)
+    } else {
+      (self.hasTooManyPlaces, self.places) = (true, [:])
+    }
+  }
+
+  /// - Returns: The key that the call counts for.
+  private static func add(_ call: TracedCall, to name: String, in table: inout [String: Tally]) -> String {
+    if let index = table.index(forKey: name) {
+      table.values[index].add(call)
+      return name
+    }
+    let key = self.key(name, in: table)
+    table[key, default: Tally()].add(call)
+    return key
   }
 
   private static func key(_ name: String, in table: [String: Tally]) -> String {
@@ -161,6 +180,7 @@ public struct TrafficTrace: Sendable, Hashable {
     self.hasTooManyPlaces =
       self.hasTooManyPlaces || other.hasTooManyPlaces || self.places.count > Self.maximumPlaces
     if self.hasTooManyPlaces { self.places = [:] }
+    for (server, zone) in other.zones where self.servers[server] != nil { self.zones[server] = zone }
     self.timeline.add(other.timeline)
     self.network.add(other.network)
     self.mistakes.add(other.mistakes)
@@ -189,6 +209,8 @@ struct TracedCall {
 
   var method: String
   var server: String?
+  /// The server's zone.
+  var zone: String?
   /// In seconds since 1970; nil if it is not known.
   var start: Double?
   var duration: Duration

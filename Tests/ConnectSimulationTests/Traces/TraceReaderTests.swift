@@ -195,7 +195,8 @@ final class TraceReaderTests: XCTestCase {
 
   private static func document(_ spans: [String]) -> String {
     let resource =
-      #""resource":{"attributes":[{"key":"service.instance.id","value":{"stringValue":"pod-1"}}]}"#
+      #""resource":{"attributes":[{"key":"service.instance.id","value":{"stringValue":"pod-1"}},"#
+      + #"{"key":"cloud.availability_zone","value":{"stringValue":"eu-1a"}}]}"#
     return
       #"{"resourceSpans":[{\#(resource),"scopeSpans":[{"scope":{"name":"x"},"spans":[\#(spans.joined(separator: ","))]}]}]}"#
   }
@@ -221,6 +222,8 @@ final class TraceReaderTests: XCTestCase {
       XCTAssertEqual(get.failedAttemptCodes, [.unavailable: 1])
       XCTAssertEqual(trace.methods["/a.B/Other"]?.calls, 1)
       XCTAssertNotNil(trace.servers["pod-1"])
+      // The zone is that of the server's resource; clients' spans do not have it.
+      XCTAssertEqual(trace.zones, ["pod-1": "eu-1a"])
       // The second attempt took 30 ms, 20 of them on the server.
       XCTAssertEqual(trace.network.largest, .milliseconds(10))
     }
