@@ -28,8 +28,11 @@ struct TrialRun: Sendable {
     let figures = CallFigures(service.methods, random: cluster.makeRandom())
     let clock = cluster.clock
     var index = 0
-    let simulated = cluster.service("\(self.host):443", servers: service.servers.count, zones: question.zones)
-    { server in
+    let simulated = cluster.service(
+      "\(self.host):443",
+      servers: service.servers.count,
+      zones: question.serverZones
+    ) { server in
       server.behaviour = FittedBehaviour(service, service.servers[index])
       index += 1
       server.concurrency = service.concurrency
@@ -39,14 +42,14 @@ struct TrialRun: Sendable {
     }
     cluster.network.roundTrip = service.roundTrip
     let factor = Self.apply(plan.changes, to: simulated, in: cluster, question)
-    let clients = (0..<max(question.clientCount, 1)).map { number in
-      let zone = question.zones.isEmpty ? "a" : question.zones[number % question.zones.count]
-      return ProtocolClient.policed(
+    let zones = question.clientZones
+    let clients = (0..<max(question.clientCount, zones.count, 1)).map { number in
+      ProtocolClient.policed(
         by: plan.config,
         question.timeout,
         host: self.host,
         in: cluster,
-        zone: zone
+        zone: zones.isEmpty ? "a" : zones[number % zones.count]
       )
     }
     let duration = max(question.duration, .seconds(1))
@@ -83,7 +86,6 @@ struct TrialRun: Sendable {
     var factor = 1.0
     for change in changes {
       if case .load(let times) = change { factor *= times }
-      let length = question.duration - question.changeTime
       cluster.at(question.changeTime) {
         switch change {
         case .freeze(let server): service[server].freeze()
@@ -92,11 +94,7 @@ struct TrialRun: Sendable {
         case .loseZone(let zone): cluster.crash(zone: zone)
         case .load: break
         case .rollout(let drain, let downtime):
-          service.rollingRestart(
-            every: max(length, .zero) / (service.servers.count + 1),
-            drain: drain,
-            downtime: downtime
-          )
+          service.rollingRestart(every: question.rolloutPause, drain: drain, downtime: downtime)
         }
       }
     }

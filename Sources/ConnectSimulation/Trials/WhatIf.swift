@@ -28,7 +28,7 @@ public struct WhatIf: Sendable {
     case remove(server: Int)
     /// All servers of a zone are gone.
     case loseZone(String)
-    /// The load, by a factor.
+    /// The load by a factor, from the beginning of the trial on.
     case load(times: Double)
     /// Servers restart one after the other, over most of the time: each goes away in order, and is gone for `downtime` after `drain`.
     case rollout(drain: Duration, downtime: Duration)
@@ -50,10 +50,11 @@ public struct WhatIf: Sendable {
   public var seed: UInt64 = 1
   /// How many seeds each trial runs with, from ``seed`` on: 3 by default, and at least 1.
   public var seedCount = 3
-  /// How many clients there are, each with its connections and budgets: 1 by default.
+  /// How many clients there are, each with its connections and budgets: 1 by default, and at least one for each zone.
   public var clientCount = 1
-  /// The zones that servers are spread over in turn, and clients as well: one by default.
-  public var zones = ["a"]
+  /// The zones that servers are spread over in turn, and clients as well. Empty, the default, for the zones of the trace
+  /// (``FittedService/Server/zone``), or one if it has none.
+  public var zones: [String] = []
   /// Whether the load rises and falls as it was recorded, in the time that there is. True by default.
   public var followsRecordedRates = true
   /// The timeout of calls that a service config gives none; nil, the default, for none.
@@ -114,6 +115,7 @@ public struct WhatIf: Sendable {
       }
       trials.append(.init(name: plan.name, runs: runs.map(\.figures)))
     }
+    doubts += ChangeDoubts.notes(self)
     let hasCanceled = self.service.methods.contains { $0.failures.contains { $0.code == .canceled } }
     if !hasCanceled, trials.contains(where: { $0.runs.contains { $0.failures["canceled"] != nil } }) {
       doubts.append("canceled: calls that had not ended when the trial was over, since they have no timeout")
@@ -130,6 +132,30 @@ public struct WhatIf: Sendable {
     )
   }
 
+  /// The time between the beginnings of two restarts in a rollout: all of them fit into the time after ``changeTime``.
+  var rolloutPause: Duration {
+    max(self.duration - self.changeTime, .zero) / (self.service.servers.count + 1)
+  }
+
+  /// The zone of each server.
+  var serverZones: [String] {
+    let servers = self.service.servers
+    guard self.zones.isEmpty else { return servers.indices.map { self.zones[$0 % self.zones.count] } }
+    // Without any, it does not matter which one it is.
+    let none = servers.contains { $0.zone != nil } ? Self.noZone : "a"
+    return servers.map { $0.zone ?? none }
+  }
+
+  /// The zones of clients, which are in them in turn.
+  var clientZones: [String] {
+    guard self.zones.isEmpty else { return self.zones }
+    let zones = Set(self.serverZones)
+    return (zones.count > 1 ? zones.subtracting([Self.noZone]) : zones).sorted()
+  }
+
+  /// Stands for the zone of servers that have none where others have one.
+  static let noZone = "(none)"
+
   private func check() throws(WhatIfError) {
     let count = self.service.servers.count
     for change in self.changes {
@@ -139,9 +165,10 @@ public struct WhatIf: Sendable {
           throw WhatIfError("there is no server \(server + 1): the service has \(count)")
         }
       case .loseZone(let zone):
-        guard self.zones.prefix(count).contains(zone) else {
+        let zones = self.serverZones
+        guard zones.contains(zone) else {
           throw WhatIfError(
-            "no server is in zone \"\(zone)\": the zones are \(self.zones.prefix(count).joined(separator: ", ")), of "
+            "no server is in zone \"\(zone)\": the zones are \(Set(zones).sorted().joined(separator: ", ")), of "
               + (count == 1 ? "1 server" : "\(count) servers")
           )
         }

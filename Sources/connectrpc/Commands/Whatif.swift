@@ -81,7 +81,7 @@ struct Whatif: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "How many clients there are, each with its connections and budgets.",
+      "How many clients there are, each with its connections and budgets; at least one for each zone.",
       valueName: "clients"
     )
   )
@@ -247,6 +247,8 @@ struct Whatif: AsyncParsableCommand {
       ("say how many calls begin in a second", "give --rate"), ("give the right unit", "give --unit"),
       ("give another one if not", "--unit if not"), ("say how many there are", "--servers"),
       ("give the load that you ask about", "give --rate"),
+      ("say how many requests a server works on at a time", "give --concurrency"),
+      ("let the trial be longer", "give --for"),
       ("give a longer time, more seeds, or more load", "give --for, --seeds or --rate"),
     ]
     return options.reduce(message) { $0.replacing($1.0, with: $1.1) }

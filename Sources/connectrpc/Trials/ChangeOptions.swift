@@ -23,7 +23,7 @@ struct ChangeOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Names of zones, such as a,b,c: servers and clients are in them in turn.",
+      "Names of zones, such as a,b,c: servers and clients are in them in turn. By default those of the traces.",
       valueName: "zones"
     )
   )
@@ -32,7 +32,7 @@ struct ChangeOptions: ParsableArguments {
   @Option(help: ArgumentHelp("All servers of this zone are gone.", valueName: "zone"))
   var loseZone: [String] = []
 
-  @Option(help: ArgumentHelp("The load by a factor, such as 2x.", valueName: "factor"))
+  @Option(help: ArgumentHelp("The load by a factor, such as 2x, from the beginning.", valueName: "factor"))
   var load: String?
 
   @Flag(help: "Servers restart one after the other: each is drained for 1 s, and gone for 2 s.")
@@ -42,7 +42,7 @@ struct ChangeOptions: ParsableArguments {
   var at: TimeSpan?
 
   var zoneNames: [String] {
-    self.zones?.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) } ?? ["a"]
+    self.zones?.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) } ?? []
   }
 
   /// - Parameter servers: The names of the servers.
