@@ -33,11 +33,15 @@ public struct VirtualClock: Clock, ExecutorClock {
   }
 
   private let executor: any CallExecutor
+  private let supervisor: (any SleepSupervisor)?
 
-  /// - Parameter executor: An executor in virtual time. If timers can be set only on the executor itself, `sleep` is only for
-  ///   tasks that run on it.
-  package init(_ executor: any CallExecutor) {
+  /// - Parameters:
+  ///   - executor: An executor in virtual time. If timers can be set only on the executor itself, `sleep` is only for
+  ///     tasks that run on it.
+  ///   - supervisor: Hears of tasks that sleep.
+  package init(_ executor: any CallExecutor, supervisor: (any SleepSupervisor)? = nil) {
     self.executor = executor
+    self.supervisor = supervisor
   }
 
   /// The executor's time now. It moves only when the test, or a simulation, moves it.
@@ -52,12 +56,19 @@ public struct VirtualClock: Clock, ExecutorClock {
   ///
   /// - Throws: `CancellationError` if the task is cancelled.
   public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
-    try Task.checkCancellation()
+    if self.supervisor?.endsTasks == true { cancelCurrentTask() }
+    guard !Task.isCancelled else {
+      await self.supervisor?.pause()
+      throw CancellationError()
+    }
     let delay = self.now.duration(to: deadline)
-    guard delay > .zero else { return }
+    guard delay > .zero else {
+      await self.supervisor?.pause()
+      return
+    }
     let sleeper = Sleeper()
     try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { continuation in
+      try await withUnsafeThrowingContinuation { continuation in
         let timer = self.executor.schedule(after: delay) { sleeper.wake(.success(())) }
         sleeper.begin(continuation, timer)
       }
@@ -67,22 +78,35 @@ public struct VirtualClock: Clock, ExecutorClock {
   }
 }
 
+/// Finds tasks that would go on for ever.
+package protocol SleepSupervisor: Sendable {
+  /// Whether tasks that want to sleep are cancelled, since nobody needs them any more.
+  var endsTasks: Bool { get }
+
+  /// Suspends the task in place of a sleep that takes no time. So a loop of such sleeps is no loop without suspensions.
+  func pause() async
+}
+
+/// Cancels the task that calls it.
+func cancelCurrentTask() { withUnsafeCurrentTask { $0?.cancel() } }
+
 extension VirtualExecutor {
   /// This executor's time as a `Clock`.
   public var clock: VirtualClock { VirtualClock(self) }
 }
 
-/// One `sleep` of a ``VirtualClock``, which ends once: by time or by cancellation, whichever comes first.
+/// One `sleep` of a ``VirtualClock``, which ends once: by time or by cancellation, whichever comes first. Executors that end let go
+/// of sleepers for ever: a checked continuation would warn of each.
 private final class Sleeper: Sendable {
   private enum State {
     case new
-    case asleep(CheckedContinuation<Void, any Error>, any CallTimer)
+    case asleep(UnsafeContinuation<Void, any Error>, any CallTimer)
     case awake(Result<Void, any Error>)
   }
 
   private let state = Mutex(State.new)
 
-  func begin(_ continuation: CheckedContinuation<Void, any Error>, _ timer: any CallTimer) {
+  func begin(_ continuation: UnsafeContinuation<Void, any Error>, _ timer: any CallTimer) {
     let result = self.state.withLock { state -> Result<Void, any Error>? in
       if case .awake(let result) = state { return result }
       state = .asleep(continuation, timer)

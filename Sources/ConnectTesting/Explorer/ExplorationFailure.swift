@@ -25,3 +25,26 @@ public struct ExplorationFailure: Error, Sendable, CustomStringConvertible {
     """
   }
 }
+
+extension ExplorationFailure {
+  /// - Parameters:
+  ///   - story: Of the schedule.
+  ///   - found: How many schedules were run.
+  init(_ finding: Finding, _ story: String, _ schedule: Schedule, found: Int) {
+    let digits = schedule.deviations.map { "\($0.choice)_\($0.option)" }.joined(separator: "_")
+    let name = "testSchedule" + (digits.isEmpty ? "WithoutDeviations" : digits)
+    self.init(
+      rule: finding.rule,
+      reason: finding.reason,
+      story: story,
+      schedule: schedule.description,
+      test: """
+        // With the explorer's expression up to .explore() as a variable.
+        func \(name)() async throws {
+          try await explorer.replay("\(schedule)")
+        }
+        """,
+      schedulesUntilFound: found
+    )
+  }
+}

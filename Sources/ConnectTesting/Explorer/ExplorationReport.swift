@@ -14,6 +14,9 @@ public struct ExplorationReport: Sendable, Hashable, CustomStringConvertible {
   public internal(set) var usedOtherThreads = false
   /// Whether all tasks could be made part of the schedules. If not, those of the concurrency pool are waited for.
   public internal(set) var controlsAllTasks = true
+  /// Whether `Task.sleep` takes no real time. It does with another compiler than Swift 6.3; ``ExplorerWorld/clock`` always sleeps
+  /// in virtual time.
+  public internal(set) var controlsSleep = true
 
   public var description: String {
     var lines = ["explored \(self.schedules) schedules (\(self.distinct) different), \(self.choices) choices"]
@@ -22,6 +25,11 @@ public struct ExplorationReport: Sendable, Hashable, CustomStringConvertible {
     }
     if !self.controlsAllTasks {
       lines.append("  this runtime runs tasks without executor in its pool: their order was left to chance")
+    }
+    if !self.controlsSleep {
+      lines.append(
+        "  Task.sleep takes real time with this compiler, and was waited for only as long as the explorer is patient"
+      )
     }
     if self.usedOtherThreads { lines.append("  other threads took part: their order was left to chance") }
     return lines.joined(separator: "\n")

@@ -13,5 +13,6 @@ struct ExplorerSettings: Sendable {
   var seed: UInt64 = 1
   var hasNeighbours = true
   var patience = Duration.milliseconds(50)
+  var hangLimit = Duration.seconds(10)
   var isQuiet = false
 }

@@ -4,11 +4,15 @@ internal import Connect
 ///
 /// All state of the interceptors is to be made in the world's closure (``InterceptorExplorer/init(_:)``), so that schedules
 /// do not see one another.
+///
+/// All functions may be called from any thread. Outside of the exploration's thread, their order is left to chance, and time may
+/// move on before they return. After the end of a schedule, steps and sleeps throw `CancellationError`, and cancel their task:
+/// nobody needs it any more.
 public struct ExplorerWorld: Sendable {
   let run: ExplorerRun
 
   /// The virtual time as a `Clock`. Sleeping takes no real time.
-  public var clock: VirtualClock { VirtualClock(self.run.executor) }
+  public var clock: VirtualClock { VirtualClock(self.run.executor, supervisor: self.run.supervisor) }
 
   /// The virtual time since the start of the schedule.
   public var now: Duration { self.run.executor.now }

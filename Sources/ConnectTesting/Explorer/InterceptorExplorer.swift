@@ -32,12 +32,15 @@ public import Connect
 /// - What runs on other threads, such as queues of Dispatch. It is waited for a short time (``patience(_:)``), and its order
 ///   is left to chance. The report tells of it.
 /// - `Task.sleep` and `Task.yield` that are called in an actor's function by a task without an executor of its own: the
-///   runtime takes these to its pool, and what follows in that function runs there, in real time. ``ExplorerWorld`` and its
-///   clock are not for such code, nor for other threads.
+///   runtime takes these to its pool, and what follows in that function runs there, in real time, as on any other thread.
+/// - `Task.sleep` with another compiler than Swift 6.3. The report tells of it. ``ExplorerWorld/clock`` is not affected.
 /// - Real clocks. Code that reads the time should take a clock.
 ///
-/// Code under test must not block the thread, nor try again for ever what fails at once, as sleeping does in a cancelled task: the
-/// exploration would never end.
+/// Code that sleeps until a moment of a real clock sleeps for what is left of the time, without what the computer needed for the
+/// current piece of work: as long as its delay was, if the delay is a number of milliseconds and was added to the time just before.
+///
+/// Code under test must not block the thread, nor loop without suspensions, as `Task.sleep` does in a loop of a cancelled task. The
+/// exploration ends with an ``ExplorationFailure`` then (``hanging(after:)``), but its thread is lost.
 public struct InterceptorExplorer<Observed: Sendable>: Sendable {
   /// Makes what is explored. Called each time that a schedule runs.
   public typealias Build = @Sendable (ExplorerWorld) throws -> Subject<Observed>
@@ -130,6 +133,12 @@ extension InterceptorExplorer {
   /// How long the explorer waits in real time for other threads, when nothing else is left to do. 50 milliseconds by default.
   public func patience(_ patience: Duration) -> Self {
     self.with { $0.patience = max(patience, .zero) }
+  }
+
+  /// How long code under test may keep the thread without a pause, in real time, before the exploration fails. 10 seconds by default;
+  /// longer ones are for code that computes much. It counts for the closure that builds the subject and for rules of the test, too.
+  public func hanging(after limit: Duration) -> Self {
+    self.with { $0.hangLimit = max(limit, .milliseconds(10)) }
   }
 
   /// Does not print what was covered.

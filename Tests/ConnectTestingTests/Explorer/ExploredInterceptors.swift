@@ -143,3 +143,12 @@ struct PassingAsyncInterceptor: AsyncUnaryInterceptor, AsyncStreamInterceptor {
     try await next(request)
   }
 }
+
+/// Counts on any thread.
+final class TestCount: Sendable {
+  private let count = Mutex(0)
+
+  var value: Int { self.count.withLock { $0 } }
+
+  func add(_ amount: Int = 1) { self.count.withLock { $0 += amount } }
+}

@@ -25,9 +25,12 @@ final class ExplorerTimeTests: XCTestCase {
       { await Task.yield() },
     ]
     for sleep in sleeps {
-      let report = try await InterceptorExplorer(of: { _ in Slept(sleep: sleep) }).quiet().schedules(200)
-        .explore()
+      let explorer = InterceptorExplorer(of: { _ in Slept(sleep: sleep) }).quiet().schedules(200)
+      let report = try await explorer.explore()
+      let again = try await explorer.explore()
+      XCTAssertEqual(report, again)
       XCTAssertFalse(report.usedOtherThreads)
+      XCTAssertTrue(report.controlsSleep)
       XCTAssertTrue(report.controlsAllTasks)
     }
   }

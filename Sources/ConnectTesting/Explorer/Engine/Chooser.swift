@@ -14,6 +14,8 @@ struct Chooser {
   /// How wild a random run is: weights are multiplied by it.
   private let wildness: Double
   private(set) var points: [Point] = []
+  /// Hears of deviations.
+  var watch: ExplorationWatch?
   /// No choices are recorded any more.
   private(set) var isFrozen = false
 
@@ -46,6 +48,7 @@ struct Chooser {
   mutating func choose(_ kinds: [ChoiceKind]) -> Int {
     guard !self.isFrozen, !kinds.isEmpty else { return 0 }
     let option = self.option(kinds)
+    if option > 0 { self.watch?.note(Schedule.Deviation(choice: self.points.count, option: option)) }
     self.points.append(Point(kinds: kinds, option: option))
     return option
   }

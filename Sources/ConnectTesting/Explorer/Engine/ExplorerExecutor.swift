@@ -1,7 +1,6 @@
 internal import Connect
 internal import ConnectChannels
-internal import Foundation
-internal import Synchronization
+internal import Dispatch
 
 #if os(Linux) && compiler(>=6.3) && compiler(<6.4)
 @_spi(ExperimentalScheduling) internal import _Concurrency
@@ -10,41 +9,40 @@ internal import Synchronization
 /// Where all of a run happens: on one thread, in virtual time. It keeps ready work and timers. ``ExplorerRun`` chooses what
 /// runs next, which is the difference from the executor of simulations.
 ///
-/// `@unchecked Sendable`: mutable state is touched only by the thread of the exploration; work from other threads goes
-/// through `inbox`.
+/// Work, timers and their cancellations may come from any thread. After the end, they are late: closures run at once on the
+/// thread that brings them, tasks go on in the concurrency pool, and time is real.
+///
+/// `@unchecked Sendable`: mutable state is touched only by the thread of the exploration, and after the end by one thread at
+/// a time (`thread`); work from other threads goes through `thread`.
 final class ExplorerExecutor: CallExecutor, TaskExecutor, @unchecked Sendable {
-  private let inbox = WorkInbox()
-  private let hasEnded = Atomic(false)
-  private let thread: UInt
+  fileprivate let thread = VirtualThread()
+  private let watch: ExplorationWatch
   var ready = ReadyWork()
-  private let timers = TimerQueue()
-  /// In nanoseconds.
-  private var time: Int64 = 0
-  /// When calls have to end. Timers that are due then are no reason to wait.
-  var deadlines: Set<Duration> = []
-  /// How many timers besides those of deadlines are set.
-  fileprivate(set) var reasonCount = 0
+  var reasons = WaitingReasons()
   /// Whether work has come from other threads.
   private(set) var usedOtherThreads = false
+  /// When the current piece of a task began, in real time.
+  fileprivate var startOfPiece = ContinuousClock.now
 
   /// An executor for the calling thread.
-  init() {
-    self.thread = Self.currentThread
+  init(_ watch: ExplorationWatch) {
+    self.watch = watch
+    self.thread.enter()
   }
-
-  static var currentThread: UInt { UInt(pthread_self()) }
 
   // MARK: CallExecutor
 
-  var now: Duration { .nanoseconds(self.time) }
-  var isCurrent: Bool { self.thread == Self.currentThread && !self.hasEnded.load(ordering: .relaxed) }
+  var now: Duration { self.thread.now }
+  var isCurrent: Bool { self.thread.isCurrent }
   var taskExecutor: (any TaskExecutor)? { self }
+  /// On the exploration's thread, until the end.
+  private var isInRun: Bool { self.thread.isCurrent && !self.thread.hasEnded }
 
   func execute(_ work: @escaping @Sendable () -> Void) {
-    if self.isCurrent {
+    if self.isInRun {
       self.add(.closure(work), lane: Piece.callLane)
     } else {
-      self.post(Piece(.closure(work)))
+      self.post(.closure(work))
     }
   }
 
@@ -52,40 +50,40 @@ final class ExplorerExecutor: CallExecutor, TaskExecutor, @unchecked Sendable {
 
   /// A job of a task, with or without this executor as its preference.
   func take(_ job: UnownedJob) {
-    if self.isCurrent { self.add(.job(job), lane: 0) } else { self.post(Piece(.job(job))) }
+    if self.isInRun { self.add(.job(job), lane: 0) } else { self.post(.job(job)) }
   }
 
-  private func post(_ piece: Piece) {
-    guard self.hasEnded.load(ordering: .acquiring) else {
-      self.inbox.post(piece)
-      return
+  private func post(_ work: VirtualThread.Work) {
+    self.thread.post(work)
+    if self.thread.hasEnded { self.runLateWork() }
+  }
+
+  private func runLateWork() {
+    self.thread.runLateWork {
+      for work in self.thread.takePosted() {
+        switch work {
+        case .closure(let work): work()
+        case .job(let job): globalConcurrentExecutor.enqueue(job)
+        }
+      }
     }
-    // Calls are over. Tasks may still have something to release.
-    if case .job(let job) = piece.work { globalConcurrentExecutor.enqueue(job) }
   }
 
   func schedule(after delay: Duration, _ work: @escaping @Sendable () -> Void) -> any CallTimer {
-    self.timer(after: delay) { [unowned self] in self.add(.closure(work), lane: 0) }
+    self.timer(after: delay, .closure(work))
   }
 
   /// Adds a job when `delay` has passed.
   func take(_ job: UnownedJob, after delay: Duration) {
-    guard self.isCurrent else {
-      self.post(Piece(.job(job)))
-      return
-    }
-    _ = self.timer(after: delay) { [unowned self] in self.add(.job(job), lane: 0) }
+    _ = self.timer(after: delay, .job(job))
   }
 
-  private func timer(after delay: Duration, _ work: @escaping @Sendable () -> Void) -> any CallTimer {
-    let (seconds, attoseconds) = max(delay.clamped, .zero).components
-    let delay = seconds * 1_000_000_000 + (attoseconds + 999_999_999) / 1_000_000_000
-    let due = self.time.addingReportingOverflow(delay).overflow ? .max : self.time + delay
-    let isReason = !self.deadlines.contains(.nanoseconds(due))
-    let timer = ExplorerTimer(isReason ? self : nil)
-    timer.base = self.timers.schedule(at: due) {
-      timer.end()
-      work()
+  private func timer(after delay: Duration, _ work: VirtualThread.Work) -> any CallTimer {
+    let timer = ExplorerTimer(self)
+    if self.isInRun {
+      timer.start(after: delay, work)
+    } else {
+      self.post(.closure { timer.start(after: delay, work) })
     }
     return timer
   }
@@ -93,77 +91,129 @@ final class ExplorerExecutor: CallExecutor, TaskExecutor, @unchecked Sendable {
   // MARK: For the run
 
   /// Adds a piece of work.
-  func add(_ work: Piece.Work, lane: Int) { self.ready.add(Piece(work, lane: lane)) }
+  func add(_ work: VirtualThread.Work, lane: Int) { self.ready.add(Piece(work, lane: lane)) }
 
   /// Takes what other threads have added.
   func takeInbox() {
-    let pieces = self.inbox.take()
-    guard !pieces.isEmpty else { return }
+    let posted = self.thread.takePosted()
+    guard !posted.isEmpty else { return }
     self.usedOtherThreads = true
-    for piece in pieces { self.ready.add(piece) }
+    self.watch.noteOtherThreads()
+    for work in posted { self.ready.add(Piece(work)) }
   }
 
   func runPiece(at index: Int) {
+    self.watch.beat()
     switch self.ready.take(at: index).work {
     case .closure(let work): work()
-    case .job(let job): job.runSynchronously(on: self.asUnownedTaskExecutor())
+    case .job(let job):
+      self.startOfPiece = .now
+      job.runSynchronously(on: self.asUnownedTaskExecutor())
     }
   }
 
-  var nextTime: Duration? { self.timers.nextTime.map { .nanoseconds($0) } }
+  var nextTime: Duration? { self.thread.timers.nextTime.map { .nanoseconds($0) } }
 
   /// Moves time on to the first timers, whose work is ready then.
   func advance() {
-    guard let next = self.timers.nextTime else { return }
-    self.time = max(self.time, next)
-    while let work = self.timers.takeFirst(dueBy: next) { work() }
+    guard let next = self.thread.timers.nextTime else { return }
+    self.thread.move(to: next)
+    while let work = self.thread.timers.takeFirst(dueBy: next) { work() }
   }
 
   /// Moves time on at once, before what is ready. The work of the timers that are due is the first to run.
   func jump(to time: Duration) {
-    self.time = max(self.time, time.nanoseconds)
+    self.thread.move(to: time.nanoseconds)
     let earlier = self.ready.takeAll()
-    while let work = self.timers.takeFirst(dueBy: self.time) { work() }
+    while let work = self.thread.timers.takeFirst(dueBy: self.thread.nanoseconds) { work() }
     for piece in earlier { self.ready.add(piece) }
   }
 
-  /// Nothing runs here any more. Timers that are left belong to tasks that never end.
-  func end() {
-    self.hasEnded.store(true, ordering: .sequentiallyConsistent)
+  // MARK: The end
+
+  /// Whether nothing runs here any more but late work.
+  var hasEnded: Bool { self.thread.hasEnded }
+
+  /// Lets go of work and timers: they belong to tasks that never end.
+  func abandonWork() {
     self.ready = ReadyWork()
-    if self.timers.count > 0 { AbandonedTimers.keep(self.timers) }
-  }
-}
-
-/// Timers of tasks that sleep for ever. Releasing them would make the runtime warn of their continuations.
-private enum AbandonedTimers {
-  private static let kept = Mutex<[Confined<TimerQueue>]>([])
-
-  static func keep(_ timers: TimerQueue) {
-    let timers = Confined(timers)
-    self.kept.withLock { $0.append(timers) }
-  }
-}
-
-/// Confined to the executor.
-///
-/// `@unchecked Sendable`: touched on its executor alone, where `cancel` is called by contract.
-private final class ExplorerTimer: CallTimer, @unchecked Sendable {
-  var base: (any CallTimer)?
-  /// Nil if it is a deadline's, or over.
-  private var executor: ExplorerExecutor?
-
-  init(_ executor: ExplorerExecutor?) {
-    self.executor = executor
-    executor?.reasonCount += 1
+    self.thread.timers.removeAll()
   }
 
+  /// Nothing runs here any more but late work.
   func end() {
+    while !self.ready.isEmpty || self.ready.restorePostponed() {
+      self.thread.post(self.ready.take(at: 0).work)
+    }
+    self.thread.timers.removeAll()
+    self.thread.end()
+    self.thread.leave()
+    self.runLateWork()
+  }
+}
+
+/// Why time may have to pass before calls are over.
+struct WaitingReasons {
+  /// When calls have to end. Timers that are due then are no reason to wait.
+  var deadlines: Set<Duration> = []
+  /// How many timers besides those of deadlines are set.
+  fileprivate(set) var timerCount = 0
+}
+
+/// Confined to the executor, but for `cancel`.
+///
+/// `@unchecked Sendable`: mutable state is touched on its executor alone.
+private final class ExplorerTimer: CallTimer, @unchecked Sendable {
+  private let executor: ExplorerExecutor
+  private var base: (any CallTimer)?
+  private var isReason = false
+  private var isOver = false
+
+  init(_ executor: ExplorerExecutor) {
+    self.executor = executor
+  }
+
+  func start(after delay: Duration, _ work: VirtualThread.Work) {
+    guard !self.isOver else { return }
+    let executor = self.executor
+    guard !executor.hasEnded else {
+      let delay = min(max(delay, .zero), .seconds(86_400))
+      DispatchQueue.global().asyncAfter(deadline: .now() + .nanoseconds(Int(delay.nanoseconds))) {
+        executor.execute { self.fireLate(work) }
+      }
+      return
+    }
+    let due = executor.thread.time(after: delay)
+    self.base = executor.thread.timers.schedule(at: due) { [unowned executor] in
+      self.end()
+      executor.add(work, lane: 0)
+    }
+    self.isReason = !executor.reasons.deadlines.contains(.nanoseconds(due))
+    if self.isReason { executor.reasons.timerCount += 1 }
+  }
+
+  private func fireLate(_ work: VirtualThread.Work) {
+    guard !self.isOver else { return }
+    self.isOver = true
+    switch work {
+    case .closure(let work): work()
+    case .job(let job): self.executor.take(job)
+    }
+  }
+
+  private func end() {
+    self.isOver = true
     self.base = nil
-    self.executor.take()?.reasonCount -= 1
+    guard self.isReason else { return }
+    self.isReason = false
+    self.executor.reasons.timerCount -= 1
   }
 
   func cancel() {
+    guard self.executor.isCurrent else {
+      self.executor.execute { self.cancel() }
+      return
+    }
     self.base.take()?.cancel()
     self.end()
   }
@@ -178,7 +228,7 @@ extension ExplorerExecutor: SchedulingExecutor {
     tolerance: C.Duration?,
     clock: C
   ) {
-    self.take(UnownedJob(job), after: (delay as? Duration ?? .zero).rounded)
+    self.take(UnownedJob(job), after: delay as? Duration ?? .zero)
   }
 
   func enqueue<C: Clock>(
@@ -187,24 +237,29 @@ extension ExplorerExecutor: SchedulingExecutor {
     tolerance: C.Duration?,
     clock: C
   ) {
-    let delay = clock.now.duration(to: instant) as? Duration ?? .zero
-    self.take(UnownedJob(job), after: delay.rounded)
+    // The task has added its delay to the real time at some moment of its current piece of work.
+    let least = clock.now.duration(to: instant) as? Duration ?? .zero
+    let most = least + (self.isCurrent ? self.startOfPiece.duration(to: .now) : .zero)
+    self.take(UnownedJob(job), after: .roundest(from: least, through: most))
   }
 }
 #endif
 
 extension Duration {
-  /// Whole nanoseconds.
-  fileprivate var nanoseconds: Int64 {
-    let (seconds, attoseconds) = self.components
+  /// Whole nanoseconds, rounded down.
+  var nanoseconds: Int64 {
+    let (seconds, attoseconds) = self.clamped.components
     return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
   }
 
-  /// What is left of a delay that real clocks have measured, without the time that the computer has used since.
-  var rounded: Duration {
-    let (seconds, attoseconds) = max(self.clamped, .zero).components
-    let milliseconds = seconds * 1_000 + (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
-    let step: Int64 = milliseconds < 20 ? 1 : milliseconds < 1_000 ? 10 : 50
-    return .milliseconds((milliseconds + step - 1) / step * step)
+  /// The delay that somebody has meant whose end real clocks have measured: the roundest of those that are possible. If all have
+  /// parts of milliseconds, they are rounded up.
+  static func roundest(from least: Duration, through most: Duration) -> Duration {
+    let (least, most) = (max(least.nanoseconds, 0), max(most.nanoseconds, 0))
+    let steps: [Int64] = [1_000_000_000, 100_000_000, 10_000_000, 1_000_000]
+    for step in steps where most >= step && most / step * step >= least {
+      return .nanoseconds(most / step * step)
+    }
+    return .milliseconds((least + 999_999) / 1_000_000)
   }
 }

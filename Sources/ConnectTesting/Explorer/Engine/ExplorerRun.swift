@@ -4,10 +4,11 @@ internal import Logging
 
 /// One schedule, with real calls in virtual time.
 ///
-/// `@unchecked Sendable`: made and used on the thread of the exploration alone. Code under test reaches it from its
-/// tasks, which run there; ``step(_:canFail:)`` and ``note(_:)`` go through the executor if they do not.
+/// `@unchecked Sendable`: made and used on the thread of the exploration alone. Code under test may reach it from other threads:
+/// ``step(_:canFail:)`` and ``note(_:)`` go through the executor.
 final class ExplorerRun: @unchecked Sendable {
-  let executor = ExplorerExecutor()
+  let executor: ExplorerExecutor
+  let supervisor: RunSupervisor
   let settings: ExplorerSettings
   let method: StreamType
   let log: RunLog
@@ -19,31 +20,54 @@ final class ExplorerRun: @unchecked Sendable {
   private(set) var chooser: Chooser
   /// When time has last moved on while work was ready, so that some ends came late; nil if it never has.
   private(set) var lastJump: Duration?
+  let watch: ExplorationWatch
   /// Since the last call began.
   private var pieces = 0
-  private var allPieces = 0
+  private var timeOfPiece = Duration.zero
+  /// How many pieces of work have run at that time.
+  private var piecesAtOnce = 0
+  private(set) var allPieces = 0
   /// How many timers have fired since all calls ended.
   private var lateTimers = 0
 
-  init(_ settings: ExplorerSettings, _ method: StreamType, _ chooser: Chooser, isTelling: Bool) {
+  init(
+    _ settings: ExplorerSettings,
+    _ method: StreamType,
+    _ chooser: Chooser,
+    _ watch: ExplorationWatch,
+    isTelling: Bool
+  ) {
     self.settings = settings
     self.method = method
     self.chooser = chooser
+    self.chooser.watch = watch
+    self.watch = watch
+    let executor = ExplorerExecutor(watch)
+    self.executor = executor
+    self.supervisor = RunSupervisor(executor)
     self.callers = RunCallers(method, settings.idempotency)
     self.rules = OnlineRules(settings)
-    let executor = self.executor
-    self.log = RunLog(isTelling: isTelling) { [unowned executor] in executor.now }
+    self.log = RunLog(isTelling: isTelling, watch) { [unowned executor] in executor.now }
   }
 
   // MARK: For the world
 
   func step(_ name: String, canFail: Bool) async throws {
-    try Task.checkCancellation()
     let here = Confined(self)
-    let number = await withCheckedContinuation { continuation in
-      self.executor.run {
-        continuation.resume(returning: here.value.steps.begin(name, canFail: canFail, in: here.value))
+    let number: Int? =
+      if Task.isCancelled || self.supervisor.endsTasks {
+        nil
+      } else {
+        await withCheckedContinuation { continuation in
+          self.executor.run {
+            continuation.resume(returning: here.value.steps.begin(name, canFail: canFail, in: here.value))
+          }
+        }
       }
+    guard let number else {
+      if self.supervisor.endsTasks { cancelCurrentTask() }
+      await self.supervisor.pause()
+      throw CancellationError()
     }
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
@@ -117,17 +141,28 @@ final class ExplorerRun: @unchecked Sendable {
     if self.executor.ready.restorePostponed() { return true }
     if self.callers.beginNext(after: self.pieces, isIdle: true, in: self) {
       self.pieces = 0
-      return self.executor.ready.isEmpty ? self.letTimePass() : true
+      return self.executor.ready.isEmpty ? TimePassing(run: self).letTimePass() : true
     }
-    return self.letTimePass()
+    return TimePassing(run: self).letTimePass()
   }
 
   private func runPiece() {
     self.allPieces += 1
-    guard self.allPieces < RunLimits.pieces else {
+    let now = self.executor.now
+    self.piecesAtOnce = now == self.timeOfPiece ? self.piecesAtOnce + 1 : 1
+    self.timeOfPiece = now
+    guard self.piecesAtOnce < RunLimits.piecesAtOnce else {
       self.log.find(
         "work ends",
         "the interceptors go on working without end and without waiting for anything"
+      )
+      return
+    }
+    guard self.allPieces < RunLimits.pieces else {
+      self.log.find(
+        "work ends",
+        "the schedule is not over after \(RunLimits.pieces) pieces of work and \(self.executor.now) of virtual time: "
+          + "something wakes up on and on, or far too often"
       )
       return
     }
@@ -170,54 +205,8 @@ final class ExplorerRun: @unchecked Sendable {
 
   // MARK: Time
 
-  private func letTimePass() -> Bool {
-    guard !self.callers.areAllOver else { return self.letRestPass() }
-    if self.executor.reasonCount > 0 {
-      guard let next = self.executor.nextTime, next < RunLimits.call else {
-        self.endWaitingCalls("call %@ has not ended after an hour: an interceptor goes on and on")
-        return true
-      }
-      self.executor.advance()
-      return true
-    }
-    if self.server.keepsSomebodyWaiting {
-      let waiting = self.server.callsKeptWaiting
-      // Its deadline ends the call, or its caller gives up.
-      if self.callers.callers.contains(where: {
-        waiting.contains($0.call.number) && $0.timeout != nil && $0.isOpen
-      }) {
-        self.executor.advance()
-        return true
-      }
-      if let call = waiting.first(where: { self.callers.open.contains($0) }) {
-        self.callers.cancel(call, ": its caller has waited long enough", in: self)
-        return true
-      }
-    }
-    if self.waitForOtherThreads() { return true }
-    self.endWaitingCalls(
-      "nobody can end call %@ any more but its deadline or its caller: nothing else is left to wait for"
-    )
-    return true
-  }
-
-  /// Calls wait for nothing: an interceptor holds them.
-  private func endWaitingCalls(_ reason: String) {
-    guard let call = self.callers.open.first(where: { self.callers.callers[$0 - 1].call.cancelTime == nil })
-    else {
-      let call = self.callers.open.first.map { "\($0)" } ?? "?"
-      self.log.find("each call ends", "call \(call) was cancelled and has not ended")
-      return
-    }
-    guard self.settings.allowance.contains(.endlessCalls) else {
-      self.log.find("each call ends", reason.replacingOccurrences(of: "%@", with: "\(call)"))
-      return
-    }
-    self.callers.cancel(call, ": its caller has waited long enough", in: self)
-  }
-
   /// All calls are over.
-  private func letRestPass() -> Bool {
+  func letRestPass() -> Bool {
     guard let next = self.executor.nextTime else { return false }
     if next > self.callers.lastEnd + RunLimits.rest || self.lateTimers > 500 {
       if self.lateTimers >= 10, !self.settings.allowance.contains(.backgroundWork) {
@@ -233,45 +222,50 @@ final class ExplorerRun: @unchecked Sendable {
     return true
   }
 
-  /// - Returns: Whether another thread has brought work.
-  private func waitForOtherThreads() -> Bool {
-    let end = ContinuousClock.now + self.settings.patience
-    while ContinuousClock.now < end {
-      Thread.sleep(forTimeInterval: 0.001)
-      self.executor.takeInbox()
-      if !self.executor.ready.isEmpty { return true }
-    }
-    return false
-  }
-
   /// Ends what is left: waits, calls, and what they hold.
   func end() {
     self.chooser.freeze()
+    self.supervisor.beginEnd()
     for call in self.callers.open { self.callers.cancel(call, "", in: self) }
     self.server.end()
     self.callers.release()
-    for _ in 0..<200 {
+    var pieces = 0
+    for _ in 0..<RunLimits.roundsAtEnd {
+      self.executor.takeInbox()
       self.steps.endAll(in: self)
-      var count = 0
-      while !self.executor.ready.isEmpty || self.executor.ready.restorePostponed(), count < RunLimits.pieces {
+      while pieces < RunLimits.piecesAtEnd,
+        !self.executor.ready.isEmpty || self.executor.ready.restorePostponed()
+      {
         self.executor.runPiece(at: 0)
-        count += 1
+        pieces += 1
       }
-      guard self.executor.nextTime != nil else { break }
+      guard pieces < RunLimits.piecesAtEnd, self.executor.nextTime != nil else { break }
       self.executor.advance()
     }
-    self.executor.end()
+    // What is left belongs to tasks that ignore that they are cancelled, or that cannot be cancelled from here.
+    self.executor.abandonWork()
   }
+
+  /// Nothing is read of the run any more. What other threads still do with it is late.
+  func close() { self.executor.end() }
 }
 
 /// What no run needs.
-private enum RunLimits {
-  /// Pieces of work.
-  static let pieces = 20_000
+enum RunLimits {
+  /// Pieces of work while time stands still.
+  static let piecesAtOnce = 20_000
+  /// Pieces of work in all.
+  static let pieces = 200_000
+  static let piecesAtEnd = 5_000
+  static let roundsAtEnd = 200
   /// How long a run may go on after its calls.
   static let rest = Duration.seconds(600)
   /// How long a call without deadline may take.
   static let call = Duration.seconds(3_600)
+  /// How long a caller without deadline waits for a server that does not answer.
+  static let patience = Duration.seconds(600)
+  /// In real time, for work that other threads may be about to bring before time moves on.
+  static let glance = Duration.milliseconds(2)
 }
 
 /// Notices what the library ignores: `proceed` that comes too late, or for the second time.

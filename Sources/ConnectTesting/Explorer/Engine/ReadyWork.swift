@@ -1,11 +1,6 @@
-internal import Synchronization
-
 /// A piece of work of a run.
 struct Piece: Sendable {
-  enum Work: Sendable {
-    case closure(@Sendable () -> Void)
-    case job(UnownedJob)
-  }
+  typealias Work = VirtualThread.Work
 
   /// Of work that calls and transports give to the executor, which is to run in order.
   static let callLane = 1
@@ -79,24 +74,5 @@ struct ReadyWork {
     self.pieces += self.postponed
     self.postponed = []
     return true
-  }
-}
-
-/// Work that other threads have brought.
-final class WorkInbox: Sendable {
-  private let work = Mutex<[Piece]>([])
-  private let hasWork = Atomic(false)
-
-  func post(_ piece: Piece) {
-    self.work.withLock { $0.append(piece) }
-    self.hasWork.store(true, ordering: .releasing)
-  }
-
-  func take() -> [Piece] {
-    guard self.hasWork.exchange(false, ordering: .acquiring) else { return [] }
-    return self.work.withLock { work in
-      defer { work = [] }
-      return work
-    }
   }
 }

@@ -83,6 +83,27 @@ final class RunCallers {
 
   var areAllOver: Bool { self.callers.allSatisfy { $0.call.endTime != nil } }
   var open: [Int] { self.callers.filter(\.isOpen).map(\.call.number) }
+
+  /// Whether a call has begun, and neither ended nor been cancelled.
+  func isWaiting(_ number: Int) -> Bool {
+    guard self.callers.indices.contains(number - 1) else { return false }
+    let caller = self.callers[number - 1]
+    return caller.isOpen && caller.call.cancelTime == nil
+  }
+
+  func hasTimeout(_ number: Int) -> Bool { self.callers[number - 1].timeout != nil }
+
+  /// The first call that would not have ended `limit` after its beginning or its cancellation.
+  func firstOpen(longerThan limit: Duration, by time: Duration) -> ExploredCall? {
+    self.callers.first { $0.isOpen && ($0.call.cancelTime ?? $0.call.startTime) + limit < time }?.call
+  }
+
+  /// The first call that has not ended; those that were not cancelled come first.
+  func firstOpen() -> ExploredCall? {
+    let open = self.callers.filter(\.isOpen).map(\.call)
+    return open.first { $0.cancelTime == nil } ?? open.first
+  }
+
   /// The calls as a test sees them; those that have begun.
   func calls(_ server: RunServer) -> [ExploredCall] {
     self.callers.filter(\.hasBegun).map { caller in
@@ -128,7 +149,7 @@ final class RunCallers {
     self.callers[index].call.startTime = now
     if let timeout = caller.timeout {
       self.callers[index].call.deadline = now + timeout
-      run.executor.deadlines.insert(now + timeout)
+      run.executor.reasons.deadlines.insert(now + timeout)
     }
     if self.callers.contains(where: { $0.isOpen && $0.call.number != number }) {
       run.log.cover("calls at the same time")
@@ -269,6 +290,11 @@ final class RunCallers {
     self.callers[number - 1].call.cancelTime = run.executor.now
     run.log.tell("cancel", number, "call \(number) is cancelled\(why)")
     caller.cancel?()
+  }
+
+  /// The caller gives up.
+  func giveUp(_ number: Int, in run: ExplorerRun) {
+    self.cancel(number, ": its caller has waited long enough", in: run)
   }
 
   func neighbourFailed(_ number: Int) {

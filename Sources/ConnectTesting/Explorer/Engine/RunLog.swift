@@ -11,7 +11,7 @@ struct Finding: Error, Hashable {
 /// Confined to the thread of the exploration.
 final class RunLog {
   /// One line of the story.
-  struct Line {
+  struct Line: Sendable {
     let time: Duration
     let call: Int?
     let text: String
@@ -24,9 +24,11 @@ final class RunLog {
   private(set) var coverage: [String: Int] = [:]
   private(set) var finding: Finding?
   private let now: () -> Duration
+  private let watch: ExplorationWatch
 
-  init(isTelling: Bool, now: @escaping () -> Duration) {
+  init(isTelling: Bool, _ watch: ExplorationWatch, now: @escaping () -> Duration) {
     self.isTelling = isTelling
+    self.watch = watch
     self.now = now
   }
 
@@ -44,7 +46,10 @@ final class RunLog {
       self.trace.add(word &* 8 &+ UInt64(call ?? 0))
     }
     self.trace.add(UInt64(truncatingIfNeeded: self.now().components.seconds))
-    if self.isTelling { self.lines.append(Line(time: self.now(), call: call, text: text())) }
+    guard self.isTelling else { return }
+    let line = Line(time: self.now(), call: call, text: text())
+    self.lines.append(line)
+    self.watch.note(line)
   }
 
   func cover(_ name: String) { self.coverage[name, default: 0] += 1 }
@@ -55,11 +60,13 @@ final class RunLog {
     self.finding = Finding(rule: rule, reason: reason)
   }
 
-  /// The story, with aligned times.
-  var story: String {
-    let times = self.lines.map { Self.text(of: $0.time) }
+  var story: String { Self.story(self.lines) }
+
+  /// The text of a story, with aligned times.
+  static func story(_ lines: [Line]) -> String {
+    let times = lines.map { Self.text(of: $0.time) }
     let width = times.map(\.count).max() ?? 0
-    return zip(times, self.lines).map { time, line in
+    return zip(times, lines).map { time, line in
       let gap = String(repeating: " ", count: width - time.count)
       return "\(gap)\(time)  \(line.text)"
     }.joined(separator: "\n")

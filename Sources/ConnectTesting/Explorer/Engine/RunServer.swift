@@ -7,11 +7,10 @@ internal import NIOCore
 final class RunServer {
   private(set) var exchanges: [ExplorerExchange] = []
 
-  /// Whether the server leaves somebody without an end of the answer.
-  var keepsSomebodyWaiting: Bool { self.exchanges.contains { $0.isOpen && $0.isSilent } }
-
-  /// The calls that wait for the end of an answer that never comes.
-  var callsKeptWaiting: [Int] { self.exchanges.filter { $0.isOpen && $0.isSilent }.map { $0.attempt.call } }
+  /// Attempts that wait for the end of an answer that never comes.
+  var attemptsKeptWaiting: [ExploredAttempt] {
+    self.exchanges.filter { $0.isOpen && $0.isSilent }.map(\.attempt)
+  }
 
   func begin(
     _ request: HTTPStreamRequest,

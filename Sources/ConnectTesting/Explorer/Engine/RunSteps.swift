@@ -1,8 +1,9 @@
 internal import Connect
+internal import Synchronization
 
 /// What the code under test waits for by ``ExplorerWorld/step(_:canFail:)``.
 ///
-/// Confined to the thread of the exploration.
+/// Confined to the thread of the exploration, but for tokens.
 final class RunSteps {
   private enum Outcome {
     case success
@@ -13,17 +14,20 @@ final class RunSteps {
   private(set) var all: [ExploredStep] = []
   /// By their places in `all`.
   private var waiting: [Int: CheckedContinuation<Void, any Error>] = [:]
+  /// Of those that have ended.
+  private var results: [Int: Result<Void, any Error>] = [:]
   /// When a step has ended last.
   private(set) var lastEnd: Duration?
 
-  private var tokenCount = 0
+  private let tokenCount = Atomic(0)
 
   var hasFailed: Bool { self.all.contains { $0.hasFailed } }
 
   /// Begins a step.
   ///
-  /// - Returns: Its number.
-  func begin(_ name: String, canFail: Bool, in run: ExplorerRun) -> Int {
+  /// - Returns: Its number; nil if the run is over.
+  func begin(_ name: String, canFail: Bool, in run: ExplorerRun) -> Int? {
+    guard !run.supervisor.endsTasks else { return nil }
     let number = self.all.count
     self.all.append(ExploredStep(name: name, time: run.executor.now))
     run.log.cover("steps of the test")
@@ -51,15 +55,14 @@ final class RunSteps {
   }
 
   func makeToken() -> String {
-    self.tokenCount += 1
-    return "token-\(self.tokenCount)"
+    "token-\(self.tokenCount.add(1, ordering: .relaxed).newValue)"
   }
 
   func wait(for number: Int, _ continuation: CheckedContinuation<Void, any Error>) {
-    if self.all[number].endTime == nil {
-      self.waiting[number] = continuation
+    if let result = self.results[number] {
+      continuation.resume(with: result)
     } else {
-      continuation.resume()
+      self.waiting[number] = continuation
     }
   }
 
@@ -78,18 +81,20 @@ final class RunSteps {
     self.all[number].endTime = now
     self.lastEnd = now
     let name = self.all[number].name
-    let continuation = self.waiting.removeValue(forKey: number)
+    let result: Result<Void, any Error>
     switch outcome {
     case .success:
       run.log.tell("step ends", nil, "“\(name)” ends")
-      continuation?.resume()
+      result = .success(())
     case .failure:
       self.all[number].hasFailed = true
       run.log.tell("step fails", nil, "“\(name)” fails")
-      continuation?.resume(throwing: ExplorerStepFailure(step: name))
+      result = .failure(ExplorerStepFailure(step: name))
     case .cancellation:
       run.log.tell("step is cancelled", nil, "“\(name)” is cancelled")
-      continuation?.resume(throwing: CancellationError())
+      result = .failure(CancellationError())
     }
+    self.results[number] = result
+    self.waiting.removeValue(forKey: number)?.resume(with: result)
   }
 }

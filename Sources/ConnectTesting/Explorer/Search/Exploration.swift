@@ -11,15 +11,18 @@ final class Exploration<Observed: Sendable> {
   private var sum = TraceHash()
   /// Instances that outlive their run without being a leak: all runs have the same ones.
   private var sharedInstances: Set<ObjectIdentifier> = []
+  private let watch: ExplorationWatch
 
-  init(_ explorer: InterceptorExplorer<Observed>, catchesJobs: Bool) {
+  init(_ explorer: InterceptorExplorer<Observed>, _ watch: ExplorationWatch, catchesJobs: Bool) {
     self.explorer = explorer
+    self.watch = watch
     self.report.controlsAllTasks = catchesJobs
+    self.report.controlsSleep = RuntimeHooks.sleepIsVirtual
   }
 
   private var settings: ExplorerSettings { self.explorer.settings }
 
-  /// - Throws: ``ExplorationFailure``, or what the subject's closure throws.
+  /// - Throws: ``ExplorationFailure``, what the subject's closure throws, or `CancellationError` if the watch says so.
   func explore() throws -> ExplorationReport {
     var plans = self.settings.methods.enumerated().map { index, method in
       SearchPlan(method, SeededRandom(seed: self.settings.seed &+ UInt64(index) &* 0x9e37_79b9))
@@ -44,7 +47,7 @@ final class Exploration<Observed: Sendable> {
   func replay(_ schedule: Schedule) throws {
     let result = try self.run(Chooser(schedule), schedule.method, isTelling: true)
     guard let finding = result.finding else { return }
-    throw self.makeFailure(finding, result.story, schedule, found: 1)
+    throw ExplorationFailure(finding, result.story, schedule, found: 1)
   }
 
   private func count(_ result: RunResult) {
@@ -64,30 +67,7 @@ final class Exploration<Observed: Sendable> {
       return result.finding?.rule == finding.rule ? result.schedule : nil
     }
     let told = try self.run(Chooser(shrunk), shrunk.method, isTelling: true)
-    return self.makeFailure(told.finding ?? finding, told.story, shrunk, found: found)
-  }
-
-  private func makeFailure(
-    _ finding: Finding,
-    _ story: String,
-    _ schedule: Schedule,
-    found: Int
-  ) -> ExplorationFailure {
-    let digits = schedule.deviations.map { "\($0.choice)_\($0.option)" }.joined(separator: "_")
-    let name = "testSchedule" + (digits.isEmpty ? "WithoutDeviations" : digits)
-    return ExplorationFailure(
-      rule: finding.rule,
-      reason: finding.reason,
-      story: story,
-      schedule: schedule.description,
-      test: """
-        // With the explorer's expression up to .explore() as a variable.
-        func \(name)() async throws {
-          try await explorer.replay("\(schedule)")
-        }
-        """,
-      schedulesUntilFound: found
-    )
+    return ExplorationFailure(told.finding ?? finding, told.story, shrunk, found: found)
   }
 
   // MARK: One run
@@ -116,12 +96,14 @@ final class Exploration<Observed: Sendable> {
   }
 
   private func runOnce(_ chooser: Chooser, _ method: StreamType, isTelling: Bool) throws -> RunResult {
-    let run = ExplorerRun(self.settings, method, chooser, isTelling: isTelling)
-    ExplorationThread.use(run.executor)
-    defer { ExplorationThread.use(nil) }
-    // Nothing of the subject lives on after this.
-    try self.runSubject(run)
-    return RunResult(run, method)
+    try self.watch.begin(method)
+    let run = ExplorerRun(self.settings, method, chooser, self.watch, isTelling: isTelling)
+    defer { run.close() }
+    return try ExplorationThread.use(run.executor) {
+      // Nothing of the subject lives on after this.
+      try self.runSubject(run)
+      return RunResult(run, method)
+    }
   }
 
   private func runSubject(_ run: ExplorerRun) throws {
