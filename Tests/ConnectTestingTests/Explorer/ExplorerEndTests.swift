@@ -41,6 +41,25 @@ final class ExplorerEndTests: XCTestCase {
     XCTAssertEqual(last, before)
   }
 
+  /// `Task.sleep` in a cancelled task throws without a suspension: its loop never lets go of the thread.
+  func testLoopsOfSleepsAreFound() async throws {
+    let hold = TestHold()
+    let failure = await Self.failure {
+      try await InterceptorExplorer(of: { _ in
+        HookedInterceptor {
+          let task = Task { while !hold.isReleased { try? await Task.sleep(for: .seconds(1)) } }
+          return UnaryFunction(updateResponse: { _ in
+            task.cancel()
+            return .proceed
+          })
+        }
+      })
+      .hanging(after: .milliseconds(500)).quiet().explore()
+    }
+    hold.release()
+    XCTAssertEqual(failure?.rule, "work ends")
+  }
+
   private static func failure(_ explore: () async throws -> Void) async -> ExplorationFailure? {
     do {
       try await explore()
