@@ -29,17 +29,19 @@ final class ExplorerEngineTests: XCTestCase {
 
   /// The server keeps a call waiting whose interceptor wakes up again and again, as it should.
   func testPeriodicWorkRaisesNoAlarm() async throws {
-    let server = ExplorerServer.answers(.ok, .nothing, .headersThenNothing)
-    try await InterceptorExplorer { world in
+    let explorer = InterceptorExplorer { world in
       Subject { _ in
         Accompanied { while !Task.isCancelled { try? await world.clock.sleep(for: .seconds(30)) } }
       }
     }
-    .calls(2).methods([.unary, .serverStream]).server(server).quiet().explore()
+    .server(.answers(.nothing, .ok, .headersThenNothing)).quiet()
+    // Without a deadline.
+    try await explorer.replay("unary 0:1")
+    try await explorer.calls(2).methods([.unary, .serverStream]).explore()
     try await InterceptorExplorer(of: { _ in
       Accompanied { while !Task.isCancelled { try? await Task.sleep(for: .seconds(30)) } }
     })
-    .server(server).quiet().explore()
+    .server(.answers(.ok, .nothing)).quiet().explore()
   }
 
   /// Much work in all, but little at each time.
@@ -120,6 +122,16 @@ final class ExplorerEngineTests: XCTestCase {
       )
       XCTAssertEqual(rule, "work ends")
     }
+    // The task of a call has an executor: calling a function gives it no other one.
+    let rule = await Self.rule(
+      of: InterceptorExplorer { world in
+        Subject { _ in
+          SleepyInterceptor { while true { try? await world.clock.sleep(for: .seconds(1)) } }
+        }
+      }
+      .allowing(.backgroundWork)
+    )
+    XCTAssertEqual(rule, "work ends")
   }
 
   private static func rule<Observed>(of explorer: InterceptorExplorer<Observed>) async -> String? {
@@ -171,7 +183,7 @@ final class ExplorerEngineTests: XCTestCase {
 
   /// What other threads do is waited for although time could move on.
   func testOtherThreadsAreWaitedForBesideTimers() async throws {
-    let report = try await InterceptorExplorer { world in
+    let explorer = InterceptorExplorer { world in
       Subject(interceptors: [
         { _ in Accompanied { while !Task.isCancelled { try? await world.clock.sleep(for: .seconds(30)) } } },
         { _ in
@@ -185,7 +197,10 @@ final class ExplorerEngineTests: XCTestCase {
         },
       ])
     }
-    .patience(.seconds(10)).schedules(50).quiet().explore()
+    .patience(.seconds(10)).schedules(50).quiet()
+    // Without a deadline.
+    try await explorer.replay("unary 0:1")
+    let report = try await explorer.explore()
     XCTAssertTrue(report.usedOtherThreads)
   }
 
