@@ -4,7 +4,9 @@ internal import Synchronization
 final class TokenStore: Sendable {
   private struct State {
     var token = "token-0"
-    var running = 0
+    /// The numbers of the fetches that run.
+    var running: Set<Int> = []
+    var count = 0
     var mostRunning = 0
   }
 
@@ -23,12 +25,23 @@ final class TokenStore: Sendable {
 
   /// Fetches a token.
   func refresh() async throws {
-    self.state.withLock { state in
-      state.running += 1
-      state.mostRunning = max(state.mostRunning, state.running)
+    let number = self.state.withLock { state in
+      state.count += 1
+      state.running.insert(state.count)
+      state.mostRunning = max(state.mostRunning, state.running.count)
+      return state.count
     }
-    defer { self.state.withLock { $0.running -= 1 } }
-    let token = try await self.fetch()
+    defer { self.end(number) }
+    let token = try await withTaskCancellationHandler {
+      try await self.fetch()
+    } onCancel: {
+      // Whoever gives up a fetch may begin another one before this task has run on.
+      self.end(number)
+    }
     self.state.withLock { $0.token = token }
+  }
+
+  private func end(_ number: Int) {
+    self.state.withLock { _ = $0.running.remove(number) }
   }
 }
