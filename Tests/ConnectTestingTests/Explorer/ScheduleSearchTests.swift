@@ -85,6 +85,22 @@ final class ScheduleSearchTests: XCTestCase {
     XCTAssertGreaterThan(Set(seen).count, 120)
   }
 
+  /// Of schedules with very many choices only some are kept.
+  func testSearchKeepsFewChoicesOfLongSchedules() {
+    var plan = SearchPlan(.unary, SeededRandom(seed: 1))
+    var children = 0
+    for _ in 0..<60 {
+      var chooser = plan.next()
+      for _ in 0..<20_000 { _ = chooser.choose([.order, .cancellation]) }
+      let schedule = chooser.schedule(Schedule(method: .unary))
+      if schedule.deviations.count == 2 { children += 1 }
+      plan.didRun(schedule, chooser.points, isNew: true)
+    }
+    XCTAssertGreaterThan(children, 5)
+    XCTAssertLessThanOrEqual(plan.keptChoices, 60 * 500)
+    XCTAssertLessThanOrEqual(plan.keptSchedules, 2 * 2_000 + 60)
+  }
+
   // MARK: Shrinking
 
   /// Of ten deviations, one that needs its choice, and one that needs at least option 2.

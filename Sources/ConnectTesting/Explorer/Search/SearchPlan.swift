@@ -6,8 +6,10 @@ internal import ConnectChannels
 struct SearchPlan {
   private struct Parent {
     let schedule: Schedule
-    /// The choices after its last deviation.
-    let points: ArraySlice<Chooser.Point>
+    /// Where `kinds` begins: the choice after the last deviation.
+    let start: Int
+    /// The kinds of options of each choice from `start` on.
+    let kinds: [[ChoiceKind]]
   }
 
   let method: StreamType
@@ -19,7 +21,12 @@ struct SearchPlan {
   private var tried: Set<Schedule> = []
   private var count = 0
 
+  // Schedules of interceptors that do much have 20,000 choices. All of them would take gigabytes.
   private static let maximumParents = 600
+  /// How many choices of a parent get another deviation.
+  private static let maximumPoints = 500
+  /// How many single deviations are tried, of each kind.
+  private static let maximumSingles = 2_000
 
   init(_ method: StreamType, _ random: SeededRandom) {
     self.method = method
@@ -55,15 +62,15 @@ struct SearchPlan {
     guard !self.parents.isEmpty else { return nil }
     for _ in 0..<20 {
       let parent = self.parents[self.random.index(below: self.parents.count)]
-      let kinds = Set(parent.points.flatMap(\.kinds)).sorted { $0.rawValue < $1.rawValue }
+      let kinds = Set(parent.kinds.joined()).sorted { $0.rawValue < $1.rawValue }
       guard !kinds.isEmpty else { continue }
       let kind = kinds[self.random.index(below: kinds.count)]
-      let places = parent.points.indices.filter { parent.points[$0].kinds.contains(kind) }
+      let places = parent.kinds.indices.filter { parent.kinds[$0].contains(kind) }
       let place = places[self.random.index(below: places.count)]
-      let options = parent.points[place].kinds.indices.filter { parent.points[place].kinds[$0] == kind }
+      let options = parent.kinds[place].indices.filter { parent.kinds[place][$0] == kind }
       let option = options[self.random.index(below: options.count)] + 1
       var child = parent.schedule
-      child.deviations.append(Schedule.Deviation(choice: place, option: option))
+      child.deviations.append(Schedule.Deviation(choice: parent.start + place, option: option))
       if self.tried.insert(child).inserted { return child }
     }
     return nil
@@ -76,20 +83,30 @@ struct SearchPlan {
     if schedule.deviations.isEmpty, self.singles.isEmpty, self.parents.isEmpty { self.makeSingles(points) }
     guard isNew, schedule.deviations.count <= 6, self.parents.count < Self.maximumParents else { return }
     let start = (schedule.deviations.last?.choice ?? -1) + 1
-    if start < points.count { self.parents.append(Parent(schedule: schedule, points: points[start...])) }
+    guard start < points.count else { return }
+    let kinds = points[start...].prefix(Self.maximumPoints).map(\.kinds)
+    self.parents.append(Parent(schedule: schedule, start: start, kinds: kinds))
   }
 
+  /// How many choices the corpus holds. For tests.
+  var keptChoices: Int { self.parents.reduce(0) { $0 + $1.kinds.count } }
+
+  /// How many schedules are known. For tests.
+  var keptSchedules: Int { self.tried.count }
+
   private mutating func makeSingles(_ points: [Chooser.Point]) {
-    var singles: [ChoiceKind: [Schedule]] = [:]
+    var singles: [ChoiceKind: [Schedule.Deviation]] = [:]
     for (choice, point) in points.enumerated() {
       for (index, kind) in point.kinds.enumerated() {
-        let deviation = Schedule.Deviation(choice: choice, option: index + 1)
-        singles[kind, default: []].append(Schedule(method: self.method, deviations: [deviation]))
+        singles[kind, default: []].append(Schedule.Deviation(choice: choice, option: index + 1))
       }
     }
     for kind in ChoiceKind.allCases {
-      guard var schedules = singles[kind] else { continue }
-      schedules.shuffle(using: &self.random)
+      guard var deviations = singles[kind] else { continue }
+      deviations.shuffle(using: &self.random)
+      let schedules = deviations.suffix(Self.maximumSingles).map {
+        Schedule(method: self.method, deviations: [$0])
+      }
       self.singles.append(schedules)
       self.tried.formUnion(schedules)
     }
