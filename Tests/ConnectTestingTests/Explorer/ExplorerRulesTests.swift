@@ -59,6 +59,15 @@ final class ExplorerRulesTests: XCTestCase {
   func testASharedInstanceRaisesNoAlarm() async throws {
     let shared = Mistakes.Registered()
     try await InterceptorExplorer(of: { _ in shared }).quiet().explore()
+    try await InterceptorExplorer(of: { _ in shared }).calls(2).quiet().explore()
+  }
+
+  /// One instance that is shared does not hide those that leak, neither among calls nor among schedules.
+  func testASharedInstanceHidesNoLeak() async throws {
+    let shared = Mistakes.Registered()
+    let explorer = InterceptorExplorer(of: [{ _ in shared }, { _ in Mistakes.Registered() }])
+    try await self.expect("instances are released", explorer)
+    try await self.expect("instances are released", explorer.calls(2))
   }
 
   func testPoller() async throws {
@@ -107,28 +116,5 @@ final class ExplorerRulesTests: XCTestCase {
       "each call ends",
       InterceptorExplorer(of: { _ in Mistakes.holdsHeaders() }).methods([.serverStream])
     )
-  }
-
-  // MARK: Helpers
-
-  /// Explores, expects that `rule` is broken, and that the printed schedule breaks it again.
-  private func expect<Observed>(
-    _ rule: String,
-    _ explorer: InterceptorExplorer<Observed>,
-    file: StaticString = #filePath,
-    line: UInt = #line
-  ) async throws {
-    do {
-      try await explorer.explore()
-      XCTFail("nothing was found", file: file, line: line)
-    } catch let failure as ExplorationFailure {
-      XCTAssertEqual(failure.rule, rule, failure.description, file: file, line: line)
-      do {
-        try await explorer.replay(failure.schedule)
-        XCTFail("not found again", file: file, line: line)
-      } catch let again as ExplorationFailure {
-        XCTAssertEqual(again.story, failure.story, file: file, line: line)
-      }
-    }
   }
 }

@@ -2,6 +2,12 @@ internal import Connect
 
 /// The instances of interceptors that a run has made, of those that are objects.
 final class InstanceWatch {
+  /// An instance that lives on.
+  struct Survivor {
+    let identity: ObjectIdentifier
+    let name: String
+  }
+
   private struct Entry {
     weak var object: AnyObject?
     let identity: ObjectIdentifier
@@ -9,23 +15,24 @@ final class InstanceWatch {
   }
 
   private var entries: [Entry] = []
-  private var isShared = false
+  /// Those that serve several calls, on purpose.
+  private var shared: Set<ObjectIdentifier> = []
 
   func note(_ interceptor: any Interceptor) {
     guard type(of: interceptor) is AnyClass else { return }
     let object = interceptor as AnyObject
     let identity = ObjectIdentifier(object)
-    if self.entries.contains(where: { $0.identity == identity && $0.object != nil }) { self.isShared = true }
+    if self.entries.contains(where: { $0.identity == identity && $0.object != nil }) {
+      self.shared.insert(identity)
+    }
     self.entries.append(Entry(object: object, identity: identity, name: "\(type(of: interceptor))"))
   }
 
-  /// The name of an instance that lives on; nil if there is none, or if one instance serves several calls on purpose.
-  var survivor: String? {
-    self.isShared ? nil : self.entries.first { $0.object != nil }?.name
-  }
-
-  /// Of the instances that live on.
-  var survivors: Set<ObjectIdentifier> {
-    Set(self.entries.compactMap { $0.object.map { ObjectIdentifier($0) } })
+  /// The instances that live on, without those that serve several calls.
+  var survivors: [Survivor] {
+    self.entries.compactMap { entry in
+      guard entry.object != nil, !self.shared.contains(entry.identity) else { return nil }
+      return Survivor(identity: entry.identity, name: entry.name)
+    }
   }
 }

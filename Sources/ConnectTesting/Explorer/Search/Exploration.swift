@@ -78,21 +78,25 @@ final class Exploration<Observed: Sendable> {
     isTelling: Bool = false
   ) throws -> RunResult {
     let result = try self.runOnce(chooser, method, isTelling: isTelling)
-    guard result.finding == nil, let survivor = result.survivor,
-      !result.survivors.isSubset(of: self.sharedInstances)
-    else { return result }
+    guard result.finding == nil, self.leak(in: result) != nil else { return result }
     // Instances that the next run has, too, are shared. Others are a leak.
     var again = try self.runOnce(Chooser(result.schedule), method, isTelling: isTelling)
-    let shared = again.survivors.intersection(result.survivors)
-    guard again.finding == nil, again.survivor != nil, shared.isEmpty else {
-      self.sharedInstances.formUnion(shared)
+    self.sharedInstances.formUnion(
+      Set(again.survivors.map(\.identity)).intersection(result.survivors.map(\.identity))
+    )
+    guard again.finding == nil, self.leak(in: result) != nil, let leak = self.leak(in: again) else {
       return result
     }
     again.finding = Finding(
       rule: "instances are released",
-      reason: "an instance of \(survivor) lives on after its call, and after everything else was released"
+      reason: "an instance of \(leak.name) lives on after its call, and after everything else was released"
     )
     return again
+  }
+
+  /// An instance that lives on, and is not known to be shared.
+  private func leak(in result: RunResult) -> InstanceWatch.Survivor? {
+    result.survivors.first { !self.sharedInstances.contains($0.identity) }
   }
 
   private func runOnce(_ chooser: Chooser, _ method: StreamType, isTelling: Bool) throws -> RunResult {
@@ -160,8 +164,7 @@ struct RunResult {
   let coverage: [String: Int]
   let story: String
   let usedOtherThreads: Bool
-  let survivor: String?
-  let survivors: Set<ObjectIdentifier>
+  let survivors: [InstanceWatch.Survivor]
   var finding: Finding?
 
   init(_ run: ExplorerRun, _ method: StreamType) {
@@ -172,8 +175,7 @@ struct RunResult {
     self.story = run.log.isTelling ? run.log.story : ""
     self.usedOtherThreads = run.executor.usedOtherThreads
     let isWatched = !run.settings.allowance.contains(.sharedInstances)
-    self.survivor = isWatched ? run.instances.survivor : nil
-    self.survivors = self.survivor == nil ? [] : run.instances.survivors
+    self.survivors = isWatched ? run.instances.survivors : []
     self.finding = run.log.finding
   }
 }

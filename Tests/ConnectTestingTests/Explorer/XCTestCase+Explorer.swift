@@ -1,0 +1,25 @@
+import ConnectTesting
+import XCTest
+
+extension XCTestCase {
+  /// Explores, expects that `rule` is broken, and that the printed schedule breaks it again.
+  func expect<Observed>(
+    _ rule: String,
+    _ explorer: InterceptorExplorer<Observed>,
+    file: StaticString = #filePath,
+    line: UInt = #line
+  ) async throws {
+    do {
+      try await explorer.explore()
+      XCTFail("nothing was found", file: file, line: line)
+    } catch let failure as ExplorationFailure {
+      XCTAssertEqual(failure.rule, rule, failure.description, file: file, line: line)
+      do {
+        try await explorer.replay(failure.schedule)
+        XCTFail("not found again", file: file, line: line)
+      } catch let again as ExplorationFailure {
+        XCTAssertEqual(again.story, failure.story, file: file, line: line)
+      }
+    }
+  }
+}
