@@ -14,13 +14,13 @@ public struct ExplorationAllowance: OptionSet, Sendable, Hashable {
   public static let changedMessages = ExplorationAllowance(rawValue: 1 << 2)
   /// Headers and trailers may be left out, or sent more often in later attempts.
   public static let changedMetadata = ExplorationAllowance(rawValue: 1 << 3)
-  /// A call may get the response of another call with another request.
+  /// A call may get the response of another call with another request, or send that request in the place of its own.
   public static let sharedResponses = ExplorationAllowance(rawValue: 1 << 4)
-  /// Work may go on after the calls have ended: refreshes, pollers.
+  /// Work may go on after the calls have ended: refreshes, pollers, timers that nobody stops.
   public static let backgroundWork = ExplorationAllowance(rawValue: 1 << 5)
   /// Interceptors may live on after their call, or serve several calls.
   public static let sharedInstances = ExplorationAllowance(rawValue: 1 << 6)
-  /// Calls may end only by their deadline or cancellation.
+  /// Calls may end only by their deadline or cancellation, although nothing but an interceptor holds them.
   public static let endlessCalls = ExplorationAllowance(rawValue: 1 << 7)
   /// Calls may make more than ten attempts.
   public static let manyAttempts = ExplorationAllowance(rawValue: 1 << 8)

@@ -60,6 +60,8 @@ public struct ExploredAttempt: Sendable {
   public let number: Int
   /// The place among all attempts of the schedule.
   let order: Int
+  /// The places of the call's attempts that were open when this one began, as in hedging.
+  let overlapped: [Int]
   /// When the request's head arrived.
   public let time: Duration
   /// The request's headers, with those of the Connect protocol.
@@ -76,6 +78,8 @@ public struct ExploredAttempt: Sendable {
   public internal(set) var isCancelled = false
   /// Whether the answer has gone to the client as a whole.
   var isAnswered = false
+  /// Whether the server has answered with an error.
+  var hasFailed: Bool { self.isAnswered && self.answer?.code.map { $0 != .ok } ?? false }
 }
 
 /// Something that the code under test waited for.

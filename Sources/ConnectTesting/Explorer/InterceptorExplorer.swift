@@ -97,6 +97,9 @@ extension InterceptorExplorer {
   /// What each caller sends, by the call's number (from 1). By default the calls have different texts and no headers of their
   /// own. In streams, the text is followed by the number of the message.
   ///
+  /// Each request also has the header `x-canary`, by which it is known when it leaks into another call. Requests that are equal
+  /// have equal canaries.
+  ///
   /// - Parameter request: The text of the request's message and the request's headers.
   public func requests(_ request: @escaping @Sendable (_ call: Int) -> (text: String, headers: Headers))
     -> Self
@@ -105,6 +108,7 @@ extension InterceptorExplorer {
   }
 
   /// Changes the client's configuration, for example its limits. Interceptors, host, protocol and logger are the explorer's.
+  /// A timeout of the configuration is that of most calls; without one they have 60 seconds, or none.
   public func configuration(_ change: @escaping @Sendable (inout ProtocolClientConfig) -> Void) -> Self {
     self.with { $0.changeConfig = change }
   }

@@ -56,10 +56,17 @@ final class ExplorerEngineTests: XCTestCase {
 
   /// A call that begins an hour after the first one has its own hour.
   func testCallsHaveAnHourEach() async throws {
-    try await InterceptorExplorer { world in
+    let explorer = InterceptorExplorer { world in
       Subject { _ in SleepyInterceptor { try await world.clock.sleep(for: .seconds(3_000)) } }
     }
-    .calls(3).neighbours(false).allowing(.backgroundWork).quiet().explore()
+    .calls(3).neighbours(false).quiet()
+    .check("nobody has given up") { run in
+      run.calls.allSatisfy { $0.endTime == $0.startTime + .seconds(3_000) && $0.cancelTime == nil }
+    }
+    // Without deadlines, and all at once; then one after the other, and two minutes apart.
+    for choices in ["0:1 2:1 4:1", "0:1 1:1 2:1 3:1 4:1", "0:1 1:8 2:1 3:8 4:1"] {
+      try await explorer.replay("unary \(choices)")
+    }
   }
 
   /// `Task.sleep` takes as long as its caller says, also on a computer that loses time between reading the clock and sleeping.
@@ -84,7 +91,7 @@ final class ExplorerEngineTests: XCTestCase {
           let call = run.calls[0]
           return call.endTime == min(delay, call.deadline ?? delay)
         }
-        .schedules(1).quiet().explore()
+        .allowing(.endlessCalls).schedules(1).quiet().explore()
     }
   }
 

@@ -3,8 +3,11 @@ import Foundation
 import PlantedBugs
 import XCTest
 
-/// How much the explorer finds: 30 interceptors with a bug each, and 25 without.
+/// How much the explorer finds: interceptors with a bug each. A bug is found if the broken rule says what the bug does; any other
+/// broken rule is an alarm.
 final class PlantedBugsTests: XCTestCase {
+  private static let seeds: [UInt64] = [1, 2, 7]
+
   /// The list is older than the explorer, and stays what it was.
   func testTheListSaysWhatIsPlanted() throws {
     let list = try String(
@@ -15,23 +18,47 @@ final class PlantedBugsTests: XCTestCase {
     )
     let rows = list.split(separator: "\n").compactMap { line -> [String]? in
       let cells = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
-      return cells.count == 5 && Int(cells[0]) != nil ? [cells[0], cells[1], cells[4]] : nil
+      return cells.count == 6 && Int(cells[0]) != nil ? [cells[0], cells[1], cells[4], cells[5]] : nil
     }
-    let planted = PlantedBug.all.enumerated().map { ["\($0 + 1)", $1.name, $1.source] }
-    XCTAssertEqual(rows, planted)
+    let bugs = (PlantedBug.all + HeldOutBug.all).enumerated().map { number, bug in
+      ["\(number + 1)", bug.name, bug.rules.map { "“\($0)”" }.joined(separator: " or "), bug.source]
+    }
+    XCTAssertEqual(rows, bugs)
   }
 
+  /// Takes seconds. The limit is what the 30 may take in all.
   func testFindsPlantedBugs() async throws {
+    for seed in Self.seeds {
+      let start = ContinuousClock.now
+      let missed = try await self.missed(PlantedBug.all, seed)
+      XCTAssertEqual(missed, [], "seed \(seed)")
+      XCTAssertLessThan(start.duration(to: .now), .seconds(60), "seed \(seed)")
+    }
+  }
+
+  /// README.md has the figures. They are a measurement, and no aim: this only notices when the explorer finds fewer.
+  func testFindsMostHeldOutBugs() async throws {
+    for seed in Self.seeds {
+      let missed = try await self.missed(HeldOutBug.all, seed)
+      XCTAssertLessThanOrEqual(missed.count, 1, "seed \(seed): \(missed)")
+    }
+  }
+
+  /// - Returns: The bugs that were not found, with the rule that was broken in their place.
+  private func missed(_ bugs: [ExplorationCase], _ seed: UInt64) async throws -> [String] {
     var missed: [String] = []
-    for bug in PlantedBug.all {
+    for bug in bugs {
       do {
-        _ = try await bug.explore()
+        _ = try await bug.explore(seed: seed)
         missed.append(bug.name)
       } catch let failure as ExplorationFailure {
-        await self.assertRepeats(failure, bug)
+        if !bug.isBug(failure) {
+          missed.append("\(bug.name), but “\(failure.rule)” is broken: \(failure.reason)")
+        }
+        if seed == Self.seeds[0] { await self.assertRepeats(failure, bug) }
       }
     }
-    XCTAssertLessThanOrEqual(missed.count, 2, "missed \(missed)")
+    return missed
   }
 
   /// The schedule that a failure prints breaks the same rule, with the same story.
@@ -44,31 +71,6 @@ final class PlantedBugsTests: XCTestCase {
       XCTAssertEqual(again.story, failure.story, bug.name)
     } catch {
       XCTFail("\(bug.name): \(error)")
-    }
-  }
-
-  func testRaisesNoAlarmOnCorrectInterceptors() async throws {
-    for interceptor in CorrectInterceptor.all { try await self.assertNoAlarm(interceptor) }
-  }
-
-  func testRaisesNoAlarmOnReadyMadeInterceptors() async throws {
-    for interceptor in ReadyMadeInterceptor.all { try await self.assertNoAlarm(interceptor) }
-  }
-
-  private func assertNoAlarm(_ interceptor: ExplorationCase) async throws {
-    do {
-      let report = try await interceptor.explore(schedules: 500)
-      XCTAssertEqual(report.schedules, 500, interceptor.name)
-    } catch let failure as ExplorationFailure {
-      XCTFail("\(interceptor.name): \(failure)")
-    }
-  }
-
-  func testTheSameSeedGivesTheSameSchedules() async throws {
-    for interceptor in CorrectInterceptor.all {
-      let first = try await interceptor.explore(schedules: 100, seed: 7)
-      let second = try await interceptor.explore(schedules: 100, seed: 7)
-      XCTAssertEqual(first, second, interceptor.name)
     }
   }
 }

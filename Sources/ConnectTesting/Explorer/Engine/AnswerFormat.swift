@@ -26,28 +26,23 @@ struct AnswerFormat {
     return HTTPResponseHead(status: isFailure ? code.serverHTTPStatus : 200, headers: headers)
   }
 
-  func error(_ code: Code) -> String {
+  /// The body of a unary call that fails. Written by hand: an encoder would take 8 % of all time.
+  func failure(_ code: Code) -> ByteBuffer { ByteBuffer(string: self.error(code)) }
+
+  private func error(_ code: Code) -> String {
     #"{"code":"\#(code.name)","message":"the server says \#(code.name) (\#(self.id))"}"#
   }
 
   func message(_ text: String) -> ByteBuffer {
     let bytes: [UInt8] = (try? Google_Protobuf_StringValue(text).serializedBytes()) ?? []
-    return self.isUnary ? ByteBuffer(bytes: bytes) : Self.envelope(0, ByteBuffer(bytes: bytes))
+    return self.isUnary ? ByteBuffer(bytes: bytes) : Envelope.encode(ByteBuffer(bytes: bytes))
   }
 
   /// The end of a stream.
   func end(_ code: Code) -> ByteBuffer {
     let metadata = #""metadata":{"x-answer-trailer":["\#(self.id)"]}"#
     let text = code == .ok ? "{\(metadata)}" : #"{"error":\#(self.error(code)),\#(metadata)}"#
-    return Self.envelope(2, ByteBuffer(string: text))
-  }
-
-  private static func envelope(_ flags: UInt8, _ message: ByteBuffer) -> ByteBuffer {
-    var bytes = ByteBuffer()
-    bytes.writeInteger(flags)
-    bytes.writeInteger(UInt32(message.readableBytes))
-    bytes.writeImmutableBuffer(message)
-    return bytes
+    return Envelope.encode(ByteBuffer(string: text), flags: 2)
   }
 }
 
@@ -59,11 +54,19 @@ struct ReceivedRequest {
   var isComplete = false
   private var envelopes = EnvelopeDecoder(maximumMessageSize: 1 << 20)
 
-  /// - Parameter isUnary: Whether a body is one message. The message of a GET request is in its target, and is not read.
+  /// - Parameter isUnary: Whether a body is one message. The message of a GET request is in the query of its target.
   init(_ request: HTTPStreamRequest, isUnary: Bool) {
     guard case .complete(let body) = request.body else { return }
     self.isComplete = true
-    if !isUnary { self.read(body) } else if request.method == .post { self.take(body) }
+    if !isUnary {
+      self.read(body)
+    } else if request.method == .post {
+      self.take(body)
+    } else if let query = request.target.split(separator: "?", maxSplits: 1).dropFirst().first,
+      let message = GETQuery(String(query))?.message
+    {
+      self.take(message)
+    }
   }
 
   mutating func read(_ bytes: ByteBuffer) {

@@ -165,9 +165,7 @@ final class ExplorerExchange: HTTPStream {
     self.tellAnswer()
     guard !self.format.isUnary else {
       if code == .ok { self.replies = [self.format.text(1, to: self.request.messages)] }
-      self.end(
-        with: code == .ok ? self.format.message(self.replies[0]) : ByteBuffer(string: self.format.error(code))
-      )
+      self.end(with: code == .ok ? self.format.message(self.replies[0]) : self.format.failure(code))
       return
     }
     let count =

@@ -27,8 +27,8 @@ final class ExplorerRun: @unchecked Sendable {
   /// How many pieces of work have run at that time.
   private var piecesAtOnce = 0
   private(set) var allPieces = 0
-  /// How many timers have fired since all calls ended.
-  private var lateTimers = 0
+  /// What wakes up since all calls ended.
+  private var lateWakes = LateWakes()
 
   init(
     _ settings: ExplorerSettings,
@@ -104,9 +104,13 @@ final class ExplorerRun: @unchecked Sendable {
     config.networkProtocol = .connect
     config.codec = ProtoCodec()
     config.compression = Compression(responses: [])
-    config.logger = IgnoredProceedHandler.logger(for: self)
     config.interceptors = self.chain(factories)
-    self.callers.prepare(ProtocolClient(httpClient: ExplorerTransport(self), config: config), in: self)
+    let transport = ExplorerTransport.make(for: self)
+    // One client for each call: what the library logs does not say which call it is about.
+    self.callers.prepare(timeout: config.timeout, in: self) { [unowned self] call in
+      config.logger = IgnoredProceedHandler.logger(for: self, call)
+      return ProtocolClient(httpClient: transport, config: config)
+    }
     while self.log.finding == nil, self.goOn() {}
   }
 
@@ -207,19 +211,26 @@ final class ExplorerRun: @unchecked Sendable {
 
   /// All calls are over.
   func letRestPass() -> Bool {
-    guard let next = self.executor.nextTime else { return false }
-    if next > self.callers.lastEnd + RunLimits.rest || self.lateTimers > 500 {
-      if self.lateTimers >= 10, !self.settings.allowance.contains(.backgroundWork) {
-        self.log.find(
-          "background work ends",
-          "something still wakes up 10 minutes after the last call has ended, as it did \(self.lateTimers) times before"
-        )
-      }
-      return false
+    let end = self.callers.lastEnd
+    let isContinuing = self.rules.isContinuing(self) || self.executor.usedOtherThreads
+    self.lateWakes.rest(
+      at: self.executor.now - end,
+      pieces: self.pieces,
+      timers: self.executor.reasons.timerCount,
+      isContinuing: isContinuing
+    )
+    let mayWorkOn = self.settings.allowance.contains(.backgroundWork)
+    if let next = self.executor.nextTime, self.lateWakes.goesOn(until: next - end, mayWorkOn: mayWorkOn) {
+      self.executor.advance()
+      self.lateWakes.advance(
+        pieces: self.pieces,
+        timers: self.executor.reasons.timerCount,
+        ready: self.executor.ready
+      )
+      return true
     }
-    self.lateTimers += 1
-    self.executor.advance()
-    return true
+    if !mayWorkOn, let finding = self.lateWakes.finding { self.log.find(finding.rule, finding.reason) }
+    return false
   }
 
   /// Ends what is left: waits, calls, and what they hold.
@@ -271,12 +282,13 @@ enum RunLimits {
 /// Notices what the library ignores: `proceed` that comes too late, or for the second time.
 private struct IgnoredProceedHandler: LogHandler {
   let run: Confined<ExplorerRun>
+  let call: Int
   var metadata: Logger.Metadata = [:]
   var logLevel = Logger.Level.debug
 
-  static func logger(for run: ExplorerRun) -> Logger {
+  static func logger(for run: ExplorerRun, _ call: Int) -> Logger {
     let run = Confined(run)
-    return Logger(label: "explorer") { _ in IgnoredProceedHandler(run: run) }
+    return Logger(label: "explorer") { _ in IgnoredProceedHandler(run: run, call: call) }
   }
 
   subscript(metadataKey key: String) -> Logger.Metadata.Value? {
@@ -286,8 +298,8 @@ private struct IgnoredProceedHandler: LogHandler {
 
   func log(event: LogEvent) {
     guard let hook = event.metadata?["hook"], "\(event.message)".hasPrefix("ignored") else { return }
-    let run = self.run
+    let (run, call) = (self.run, self.call)
     let text = "\(hook)"
-    run.value.executor.run { run.value.rules.proceedWasIgnored(text, in: run.value) }
+    run.value.executor.run { run.value.rules.proceedWasIgnored(text, of: call, in: run.value) }
   }
 }

@@ -11,6 +11,12 @@ final class ExplorerTransport: HTTPClientInterface, HTTPEndpoint, TestDouble {
     self.run = Confined(run)
   }
 
+  /// The transport of a run, with what the test has put between it and the client.
+  static func make(for run: ExplorerRun) -> any HTTPClientInterface {
+    run.settings.transports.reduce(ExplorerTransport(run)) { base, wrap in wrap(ExplorerWorld(run: run), base)
+    }
+  }
+
   var authenticatesClient: Bool { false }
 
   func endpoint(

@@ -28,6 +28,13 @@ struct ReadyWork {
   private var postponed: [Piece] = []
 
   var isEmpty: Bool { self.pieces.isEmpty }
+  var count: Int { self.pieces.count }
+  /// Whether there are no jobs of tasks.
+  var hasOnlyClosures: Bool {
+    self.pieces.allSatisfy { piece in
+      if case .closure = piece.work { true } else { false }
+    }
+  }
 
   mutating func add(_ piece: Piece) {
     // What follows postponed work in its lane waits with it.

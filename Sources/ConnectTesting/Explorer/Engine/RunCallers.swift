@@ -16,6 +16,8 @@ final class RunCallers {
 
   struct Caller {
     var call: ExploredCall
+    /// What it sends; in streams with the number of the message.
+    let text: String
     let begin: Begin
     let timeout: Duration?
     let neighbour: Neighbour
@@ -28,7 +30,7 @@ final class RunCallers {
   }
 
   private(set) var callers: [Caller] = []
-  private var client: ProtocolClient?
+  private var makeClient: ((_ call: Int) -> ProtocolClient)?
   private let method: MethodSpec<Text, Text>
 
   init(_ method: StreamType, _ idempotency: IdempotencyLevel) {
@@ -43,32 +45,60 @@ final class RunCallers {
   private(set) var beginning = 0
 
   /// Chooses how the calls begin.
-  func prepare(_ client: ProtocolClient, in run: ExplorerRun) {
-    self.client = client
-    for number in 1...run.settings.callCount {
+  ///
+  /// - Parameters:
+  ///   - timeout: The configuration's.
+  ///   - makeClient: The client of a call, with its number. The clients differ only in their loggers.
+  func prepare(
+    timeout: Duration?,
+    in run: ExplorerRun,
+    _ makeClient: @escaping (_ call: Int) -> ProtocolClient
+  ) {
+    self.makeClient = makeClient
+    let requests = Self.requests(run.settings)
+    for (number, request) in zip(1..., requests) {
       let begins = Self.begins(of: number)
       let begin = begins[run.choose(.begin, among: begins.count)]
       let hasTimeout = run.choose(.timeout, among: 2) == 0
       let neighbours = run.settings.hasNeighbours ? Neighbour.possible(for: run.method) : [.none]
       let neighbour = neighbours[run.choose(.neighbour, among: neighbours.count)]
       if neighbour != .none { run.log.cover("other interceptors: \(neighbour)") }
-      let request = run.settings.request?(number)
+      // The explorer's deadlines differ, so that each can be told from other timers.
+      let limit = Duration.seconds(60) + .milliseconds(number)
       self.callers.append(
         Caller(
           call: ExploredCall(
             number: number,
             method: run.method,
-            requestHeaders: request?.headers ?? ["x-canary": ["canary-\(number)"]],
+            requestHeaders: request.headers,
             startTime: .zero
           ),
+          text: request.text,
           begin: begin,
-          // The deadlines differ, so that each can be told from other timers.
-          timeout: hasTimeout ? .seconds(60) + .milliseconds(number) : nil,
+          timeout: hasTimeout ? timeout ?? limit : timeout == nil ? nil : limit,
           neighbour: neighbour
         )
       )
     }
   }
+
+  /// What the calls send. Different requests have different canaries, whatever the test sends in them; equal requests stay equal.
+  private static func requests(_ settings: ExplorerSettings) -> [(text: String, headers: Headers)] {
+    var requests: [(text: String, headers: Headers)] = []
+    var results: [(text: String, headers: Headers)] = []
+    for number in 1...settings.callCount {
+      let request = settings.request?(number) ?? (text: "message of canary-\(number)", headers: [:])
+      let first = requests.firstIndex { $0.text == request.text && $0.headers == request.headers }
+      requests.append(request)
+      results.append(request)
+      guard !request.headers.contains(Self.canaryName) else { continue }
+      results[number - 1].headers[Self.canaryName] = ["canary-\((first ?? number - 1) + 1)"]
+    }
+    return results
+  }
+
+  /// The header that tells whose request it is.
+  static let canaryName = "x-canary"
 
   /// The first one is the boring one.
   private static func begins(of number: Int) -> [Begin] {
@@ -141,20 +171,21 @@ final class RunCallers {
   }
 
   private func begin(_ index: Int, in run: ExplorerRun) {
-    guard let client = self.client else { return }
     let number = index + 1
+    guard let client = self.makeClient?(number) else { return }
     let now = run.executor.now
     let caller = self.callers[index]
     self.callers[index].hasBegun = true
     self.callers[index].call.startTime = now
     if let timeout = caller.timeout {
-      self.callers[index].call.deadline = now + timeout
-      run.executor.reasons.deadlines.insert(now + timeout)
+      let deadline = now + max(timeout.clamped, .zero)
+      self.callers[index].call.deadline = deadline
+      run.executor.reasons.deadlines.insert(deadline)
     }
     if self.callers.contains(where: { $0.isOpen && $0.call.number != number }) {
       run.log.cover("calls at the same time")
     }
-    let text = run.settings.request?(number).text ?? "message of canary-\(number)"
+    let text = caller.text
     run.log.tell(
       "begin",
       number,
@@ -303,7 +334,7 @@ final class RunCallers {
 
   /// Lets go of the client, and of all that calls hold.
   func release() {
-    self.client = nil
+    self.makeClient = nil
     for index in self.callers.indices { self.callers[index].cancel = nil }
   }
 }

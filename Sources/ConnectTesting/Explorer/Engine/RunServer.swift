@@ -18,18 +18,23 @@ final class RunServer {
     in run: ExplorerRun
   ) -> ExplorerExchange {
     let call = request.context[ExplorerCallKey.self]
-    let number = self.exchanges.reduce(1) { $1.attempt.call == call ? $0 + 1 : $0 }
+    let earlier = self.exchanges.filter { $0.attempt.call == call }
     let attempt = ExploredAttempt(
       call: call,
-      number: number,
+      number: earlier.count + 1,
       order: self.exchanges.count,
+      overlapped: earlier.filter(\.isOpen).map(\.attempt.order),
       time: run.executor.now,
       headers: request.headers
     )
     let exchange = ExplorerExchange(attempt, request, handler, run)
     self.exchanges.append(exchange)
     run.log.cover("attempts")
-    run.log.tell("attempt", call, "call \(call) sends attempt \(number)\(Self.shown(request.headers))")
+    run.log.tell(
+      "attempt",
+      call,
+      "call \(call) sends attempt \(attempt.number)\(Self.shown(request.headers))"
+    )
     run.rules.check(begin: attempt, in: run)
     exchange.start()
     return exchange

@@ -21,8 +21,6 @@ final class RunSteps {
 
   private let tokenCount = Atomic(0)
 
-  var hasFailed: Bool { self.all.contains { $0.hasFailed } }
-
   /// Begins a step.
   ///
   /// - Returns: Its number; nil if the run is over.

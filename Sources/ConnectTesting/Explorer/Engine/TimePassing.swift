@@ -75,7 +75,7 @@ struct TimePassing {
 
   /// - Parameter patience: In real time.
   /// - Returns: Whether another thread has brought work.
-  private func waitForOtherThreads(_ patience: Duration) -> Bool {
+  func waitForOtherThreads(_ patience: Duration) -> Bool {
     let end = ContinuousClock.now + patience
     while ContinuousClock.now < end {
       Thread.sleep(forTimeInterval: patience < .milliseconds(10) ? 0.0002 : 0.001)

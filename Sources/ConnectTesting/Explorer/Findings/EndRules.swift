@@ -7,10 +7,14 @@ struct EndRules {
   let calls: [ExploredCall]
   let exchanges: [ExplorerExchange]
   let callers: [RunCallers.Caller]
-  /// Whether a step of the test has failed, which may fail any call.
-  let hasFailedStep: Bool
+  let steps: [ExploredStep]
   /// Whether time has moved on while work was ready, so that some ends came late.
   let hasJumped: Bool
+  /// Whether other threads have worked in the run, or do so within the test's patience.
+  let waitsForOtherThreads: () -> Bool
+
+  /// Whether a step of the test has failed, which may fail any call.
+  private var hasFailedStep: Bool { self.steps.contains { $0.hasFailed } }
 
   /// The first rule that is broken.
   func firstFinding() -> Finding? {
@@ -50,15 +54,13 @@ struct EndRules {
 
   private func foreignValues(_ call: ExploredCall) -> Finding? {
     for other in self.calls where other.number != call.number {
-      let values = self.values(of: other, unlike: call)
+      let values = ForeignValues(of: other, unlike: call)
       for attempt in call.attempts {
-        for field in attempt.headers {
-          if let value = values.first(where: { field.value.hasPart($0) }) {
-            return self.leak(value, of: other, in: "the request header \(field.name) of call \(call.number)")
-          }
-        }
-        if let message = attempt.messages.first(where: { text in values.contains { text.hasPart($0) } }) {
-          return self.leak(message, of: other, in: "a request message of call \(call.number)")
+        let owner = self.owner(of: attempt, call)
+        guard owner.number != other.number else { continue }
+        let others = owner.number == call.number ? values : ForeignValues(of: other, unlike: owner)
+        if let (value, place) = others.first(in: attempt) {
+          return self.leak(value, of: other, in: "\(place) of call \(call.number)")
         }
       }
       guard !self.allows(.sharedResponses), !self.areEqualRequests(call, other) else { continue }
@@ -72,19 +74,19 @@ struct EndRules {
     return nil
   }
 
+  /// The call whose request an attempt sends: its own, unless calls may share responses, and so may ask for one another.
+  private func owner(of attempt: ExploredAttempt, _ call: ExploredCall) -> ExploredCall {
+    guard self.allows(.sharedResponses), let canary = attempt.headers.first(RunCallers.canaryName),
+      canary != call.requestHeaders.first(RunCallers.canaryName)
+    else { return call }
+    return self.calls.first { $0.requestHeaders.first(RunCallers.canaryName) == canary } ?? call
+  }
+
   private func leak(_ value: String, of other: ExploredCall, in place: String) -> Finding {
     Finding(
       rule: "values stay in their call",
       reason: "\(place) has “\(value)”, which is of call \(other.number)"
     )
-  }
-
-  /// What only the other call's caller has sent.
-  private func values(of other: ExploredCall, unlike call: ExploredCall) -> [String] {
-    let own = call.requestHeaders.map(\.value) + call.sent
-    return (other.requestHeaders.map(\.value) + other.sent).filter { value in
-      value.utf8.count >= 4 && !own.contains { $0.hasPart(value) || value.hasPart($0) }
-    }
   }
 
   private func areEqualRequests(_ call: ExploredCall, _ other: ExploredCall) -> Bool {
@@ -113,7 +115,8 @@ struct EndRules {
     for exchange in self.exchanges(of: call) {
       let messages = exchange.attempt.messages
       let isWhole = exchange.request.isComplete && exchange.attempt.answer == .ok
-      if let what = Self.difference(messages, from: call.sent, isWhole: isWhole) {
+      let sent = self.owner(of: exchange.attempt, call).sent
+      if let what = Self.difference(messages, from: sent, isWhole: isWhole) {
         return Finding(
           rule: "messages arrive as they were sent",
           reason: "in attempt \(exchange.attempt.number) of call \(call.number), a request message \(what)"
@@ -141,13 +144,7 @@ struct EndRules {
 
   private func outcome(_ call: ExploredCall) -> Finding? {
     guard call.endTime != nil else { return nil }
-    if !self.hasJumped, let deadline = call.deadline, let end = call.endTime, end > deadline {
-      return Finding(
-        rule: "calls end at their deadline",
-        reason: "call \(call.number) ends \(end - deadline) after its deadline"
-      )
-    }
-    return call.error.map { self.failure(call, $0) } ?? self.success(call)
+    return self.vainWait(call) ?? call.error.map { self.failure(call, $0) } ?? self.success(call)
   }
 
   private func success(_ call: ExploredCall) -> Finding? {
@@ -211,6 +208,7 @@ struct EndRules {
     let hasTimedOut = call.deadline.map { $0 <= call.endTime ?? .zero } ?? false
     guard call.cancelTime == nil, !hasTimedOut, !self.hasFailedStep else { return nil }
     guard !self.callers[call.number - 1].wasFailedByNeighbour else { return nil }
+    if let finding = self.earlyDeadline(call, error) { return finding }
     let exchanges = self.exchanges(of: call)
     guard let last = exchanges.last else {
       if self.allows(.failure) || self.sharesFailure(call) { return nil }
@@ -219,11 +217,12 @@ struct EndRules {
         reason: "call \(call.number) fails with \(describe(error)), although nothing of it reached the server"
       )
     }
-    if last.attempt.isAnswered, let code = last.attempt.answer?.code, code != .ok {
-      guard error.code == code, last.attempt.answer != .reset else { return nil }
-      // The error may be the interceptor's own if it fails calls on purpose.
-      if self.allows(.failure), error.message?.contains(last.id) != true { return nil }
-      return self.messages(call, before: last) ?? self.metadata(call, of: last)
+    // Attempts at the same time: any of them may decide the outcome.
+    let failed = exchanges.filter {
+      $0.attempt.hasFailed && ($0 === last || last.attempt.overlapped.contains($0.attempt.order))
+    }
+    if last.attempt.hasFailed || failed.contains(where: { $0.attempt.answer?.code == error.code }) {
+      return self.failure(call, error, from: failed)
     }
     guard !self.allows(.failure) else { return nil }
     if last.attempt.answer == .ok, last.attempt.isAnswered {
@@ -232,12 +231,81 @@ struct EndRules {
         reason: "call \(call.number) fails with \(describe(error)), although the server answered ok"
       )
     }
+    // The error of an earlier attempt, while the last one still runs.
+    guard !exchanges.contains(where: { $0.attempt.hasFailed && $0.attempt.answer?.code == error.code }) else {
+      return nil
+    }
     return Finding(
       rule: "calls fail for a reason",
       reason:
         "call \(call.number) fails with \(describe(error)), although the server has not failed its last attempt"
     )
   }
+
+  /// What is lost of an error of the server.
+  ///
+  /// - Parameter failed: The attempts that may be the source of the error, the last one last.
+  private func failure(
+    _ call: ExploredCall,
+    _ error: ConnectError,
+    from failed: [ExplorerExchange]
+  ) -> Finding? {
+    let named = failed.last { error.message?.contains($0.id) == true }
+    guard let source = named ?? failed.last, error.code == source.attempt.answer?.code,
+      source.attempt.answer != .reset
+    else { return nil }
+    // The error may be the interceptor's own if it fails calls on purpose, or that of another call with the same request.
+    if named == nil, self.allows(.failure) || self.sharesFailure(call, error) { return nil }
+    return self.messages(call, before: source) ?? self.metadata(call, of: source)
+  }
+
+  /// Whether the error is one of an attempt of another call with the same request.
+  private func sharesFailure(_ call: ExploredCall, _ error: ConnectError) -> Bool {
+    self.exchanges.contains {
+      $0.attempt.call != call.number && error.message?.contains($0.id) == true
+        && self.isShared($0.id, with: call)
+    }
+  }
+
+  // MARK: Deadlines
+
+  /// The call fails with `deadline_exceeded` although its deadline has not passed, and no server says so.
+  private func earlyDeadline(_ call: ExploredCall, _ error: ConnectError) -> Finding? {
+    guard error.code == .deadlineExceeded, !self.allows(.failure),
+      !self.exchanges.contains(where: { $0.attempt.hasFailed && $0.attempt.answer?.code == .deadlineExceeded }
+      )
+    else { return nil }
+    let when = call.deadline.map { "\($0 - (call.endTime ?? .zero)) before its deadline" }
+    return Finding(
+      rule: "calls end at their deadline",
+      reason: "call \(call.number) fails with \(describe(error)), \(when ?? "although it has no deadline")"
+    )
+  }
+
+  /// The call ends by its deadline alone, although for more than a second nobody has kept it waiting: no server, no step of the
+  /// test, no other call, no other thread. An interceptor should rather fail a call than wait beyond its deadline.
+  private func vainWait(_ call: ExploredCall) -> Finding? {
+    guard call.error?.code == .deadlineExceeded, call.cancelTime == nil, !self.hasJumped,
+      !self.allows(.endlessCalls), let deadline = call.deadline, let end = call.endTime, end >= deadline,
+      self.callers[call.number - 1].neighbour != .innerDelay
+    else { return nil }
+    let attempts = self.exchanges(of: call).map(\.attempt.endTime)
+    let others = self.calls.filter { $0.number != call.number && $0.startTime < deadline }.map(\.endTime)
+    var since = call.startTime
+    for time in attempts + others + self.steps.map(\.endTime) {
+      // What has not ended before the deadline may have been waited for.
+      guard let time, time < deadline else { return nil }
+      since = max(since, time)
+    }
+    guard deadline - since > .seconds(1), !self.waitsForOtherThreads() else { return nil }
+    return Finding(
+      rule: "no wait beyond the deadline",
+      reason:
+        "call \(call.number) ends only by its deadline: an interceptor has held it for \(deadline - since), and nobody else"
+    )
+  }
+
+  // MARK: Errors
 
   /// Messages of a stream that ends with the server's error.
   private func messages(_ call: ExploredCall, before exchange: ExplorerExchange) -> Finding? {
@@ -259,20 +327,5 @@ struct EndRules {
           $0.attempt.isAnswered && $0.attempt.answer != .ok
         }
     }
-  }
-}
-
-extension String {
-  /// Whether it has `part`. Without the tables of `contains`, which cost more than the search in short texts.
-  fileprivate func hasPart(_ part: String) -> Bool {
-    let (bytes, part) = (self.utf8, part.utf8)
-    guard let first = part.first else { return true }
-    guard bytes.count >= part.count else { return false }
-    var start = bytes.startIndex
-    while let found = bytes[start...].firstIndex(of: first) {
-      if bytes[found...].starts(with: part) { return true }
-      start = bytes.index(after: found)
-    }
-    return false
   }
 }

@@ -39,32 +39,35 @@ final class OnlineRules {
 
   /// The library has ignored a `proceed`.
   ///
-  /// - Parameter hook: What the library says of it.
-  func proceedWasIgnored(_ hook: String, in run: ExplorerRun) {
+  /// - Parameters:
+  ///   - hook: What the library says of it.
+  ///   - number: The call's.
+  func proceedWasIgnored(_ hook: String, of number: Int, in run: ExplorerRun) {
     guard !self.isPaused, run.log.finding == nil else { return }
     let now = run.executor.now
+    let caller = run.callers.callers[number - 1]
     guard hook == "the call is over" else {
       // A hook that an inner or outer neighbour has called again is not asked for its first answer any more.
-      let mayBeOfEarlierAttempt = run.callers.callers.contains {
-        $0.neighbour != .none || run.server.attempts(of: $0.call.number).count > 1
-      }
+      let mayBeOfEarlierAttempt =
+        caller.neighbour != .none || run.server.attempts(of: number).count > 1
       // Values of a stream that was cut are not asked for any more, either.
       if hook.hasPrefix("a hook that has proceeded") || run.method == .unary && !mayBeOfEarlierAttempt {
         run.log.find("proceed once", "an interceptor called proceed a second time (\(hook))")
       }
       return
     }
-    run.log.tell("late proceed", nil, "an interceptor proceeds for a call that is over")
-    let ends = run.callers.callers.compactMap(\.call.endTime)
-    // What a hook waited for came back: it could not know better.
+    run.log.tell("late proceed", number, "an interceptor proceeds for call \(number), which is over")
+    // What a hook waited for came back, such as another call: it could not know better.
     let isEnding = run.callers.callers.contains {
       $0.call.endTime == now || $0.call.cancelTime == now || $0.call.deadline == now
     }
-    guard let end = ends.min(), end < now, !isEnding, !self.isContinuing(run) else { return }
+    let isAnswered = run.server.exchanges.contains { $0.attempt.call != number && $0.attempt.endTime == now }
+    guard let end = caller.call.endTime, end < now, !isEnding, !isAnswered, !self.isContinuing(run)
+    else { return }
     guard !self.settings.allowance.contains(.backgroundWork) else { return }
     run.log.find(
       "nothing after the end",
-      "an interceptor still waited on a clock when its call was over, and proceeded \(now - end) after the end"
+      "an interceptor still waited on a clock when call \(number) was over, and proceeded \(now - end) after the end"
     )
   }
 }
@@ -84,7 +87,7 @@ extension OnlineRules {
   }
 
   /// Whether what runs now only goes on from a step that has come back, or was held up while time passed.
-  private func isContinuing(_ run: ExplorerRun) -> Bool {
+  func isContinuing(_ run: ExplorerRun) -> Bool {
     let now = run.executor.now
     return run.steps.lastEnd == now || run.lastJump == now
   }

@@ -126,8 +126,11 @@ final class Exploration<Observed: Sendable> {
         calls: calls,
         exchanges: run.server.exchanges,
         callers: run.callers.callers,
-        hasFailedStep: run.steps.hasFailed,
-        hasJumped: run.lastJump != nil
+        steps: run.steps.all,
+        hasJumped: run.lastJump != nil,
+        waitsForOtherThreads: {
+          run.executor.usedOtherThreads || TimePassing(run: run).waitForOtherThreads(run.settings.patience)
+        }
       )
       if let finding = rules.firstFinding() ?? self.brokenCheck(run, subject.observed, calls) {
         run.log.find(finding.rule, finding.reason)

@@ -1,0 +1,44 @@
+package import Connect
+
+extension InterceptorExplorer {
+  /// Puts something between the client and the explorer's server, such as interceptors of bytes on the wire.
+  ///
+  /// - Parameter wrap: Makes the transport that the client sees. Called for each schedule, on the thread of the exploration.
+  package func transport(
+    _ wrap: @escaping @Sendable (ExplorerWorld, any HTTPClientInterface) -> any HTTPClientInterface
+  ) -> Self {
+    var copy = self
+    copy.settings.transports.append(wrap)
+    return copy
+  }
+
+  /// The same explorer without one interceptor. A test that still passes says nothing about that interceptor.
+  ///
+  /// - Parameter place: Counts what was given to ``transport(_:)``, and then the chain, outermost first. Exploring throws if there is
+  ///   no such place.
+  package func withoutInterceptor(at place: Int) -> Self {
+    var copy = self
+    if copy.settings.transports.indices.contains(place) {
+      copy.settings.transports.remove(at: place)
+      return copy
+    }
+    let place = place - copy.settings.transports.count
+    let build = self.build
+    copy = Self { world in
+      let subject = try build(world)
+      var factories = subject.factories
+      guard factories.indices.contains(place) else { throw MissingInterceptor(count: factories.count) }
+      factories.remove(at: place)
+      return Subject(observing: subject.observed, interceptors: factories)
+    }
+    copy.settings = self.settings
+    copy.checks = self.checks
+    return copy
+  }
+}
+
+/// There is no interceptor at the place.
+private struct MissingInterceptor: Error {
+  /// How many the chain has.
+  let count: Int
+}

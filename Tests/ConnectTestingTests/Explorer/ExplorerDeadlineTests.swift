@@ -1,0 +1,158 @@
+import Connect
+import ConnectTesting
+import XCTest
+
+/// Deadlines, and what still waits when calls are over.
+final class ExplorerDeadlineTests: XCTestCase {
+  // MARK: Deadlines
+
+  func testATimeoutOfTheConfigurationIsADeadline() async throws {
+    try await InterceptorExplorer(of: { _ in PassingInterceptor() })
+      .calls(2)
+      .configuration { $0.timeout = .seconds(5) }
+      .server(.answers(.ok, .headersThenNothing, .nothing))
+      .check("each call has a deadline") { run in
+        run.calls.allSatisfy { $0.deadline != nil }
+          && run.calls.contains { $0.deadline == $0.startTime + .seconds(5) || $0.number == 1 }
+      }
+      .quiet()
+      .explore()
+  }
+
+  func testADeadlineThatHasNotPassedIsNoReason() async throws {
+    let explorer = InterceptorExplorer(of: { _ in
+      HookedInterceptor {
+        UnaryFunction(responseFunction: { response, proceed in
+          let error = ConnectError(code: .deadlineExceeded, message: "it took too long")
+          proceed(response.code == .unavailable ? HTTPResponse(error: error) : response)
+        })
+      }
+    })
+    try await self.expect("calls end at their deadline", explorer)
+    try await explorer.allowing(.failure).quiet().explore()
+    // The server may say so.
+    try await InterceptorExplorer(of: { _ in PassingInterceptor() })
+      .server(.answers(.ok, .failure(.deadlineExceeded)))
+      .quiet()
+      .explore()
+  }
+
+  /// Waits for longer than calls may take before it passes an error on.
+  private struct LongPause: AsyncUnaryInterceptor {
+    let clock: VirtualClock
+
+    func interceptUnary<Input: Sendable, Output: Sendable>(
+      _ request: HTTPRequest<Input>,
+      method: MethodSpec<Input, Output>,
+      next: UnaryNext<Input, Output>
+    ) async throws -> ResponseMessage<Output> {
+      let response = try await next(request)
+      if response.code == .unavailable { try await self.clock.sleep(for: .seconds(1_000)) }
+      return response
+    }
+  }
+
+  func testWaitsBeyondTheDeadlineAreFound() async throws {
+    let explorer = InterceptorExplorer { world in Subject { _ in LongPause(clock: world.clock) } }
+    try await self.expect("no wait beyond the deadline", explorer)
+    try await explorer.allowing(.endlessCalls).quiet().explore()
+  }
+
+  // MARK: After the end
+
+  /// An interceptor with a task for each call, whose outcome nobody sees.
+  private final class Watching: Interceptor {
+    private let isStopped: Bool
+    private let watch: @Sendable () async throws -> Void
+    private var task: Task<Void, any Error>?
+
+    init(isStopped: Bool, _ watch: @escaping @Sendable () async throws -> Void) {
+      self.isStopped = isStopped
+      self.watch = watch
+    }
+
+    func callFunction(_ method: MethodInfo) -> CallFunction {
+      CallFunction(
+        requestFunction: { _ in self.task = Task { [watch = self.watch] in try await watch() } },
+        endFunction: { _ in if self.isStopped { self.task?.cancel() } }
+      )
+    }
+  }
+
+  private func watching(
+    isStopped: Bool,
+    _ watch: @escaping @Sendable (VirtualClock) async throws -> Void
+  ) -> InterceptorExplorer<Void> {
+    InterceptorExplorer { world in
+      Subject { _ in Watching(isStopped: isStopped) { try await watch(world.clock) } }
+    }
+    .server(.answers(.ok, .unavailable))
+  }
+
+  func testTimersThatNobodyStopsAreFound() async throws {
+    for time in [Duration.seconds(100), .seconds(36_000)] {
+      let explorer = self.watching(isStopped: false) { try await $0.sleep(for: time) }
+      try await self.expect("nothing after the end", explorer)
+      try await explorer.schedules(200).allowing(.backgroundWork).quiet().explore()
+    }
+  }
+
+  func testTimersThatAreStoppedRaiseNoAlarm() async throws {
+    let timers: [@Sendable (VirtualClock) async throws -> Void] = [
+      { try await $0.sleep(for: .seconds(100)) },
+      { _ in try await Task.sleep(for: .seconds(100)) },
+      { try await $0.sleep(for: .seconds(36_000)) },
+    ]
+    for timer in timers {
+      try await self.watching(isStopped: true, timer).calls(2).schedules(500).quiet().explore()
+    }
+  }
+
+  func testSlowPollersAreFound() async throws {
+    let pollers: [@Sendable (VirtualClock) async throws -> Void] = [
+      { clock in while true { try await clock.sleep(for: .seconds(20)) } },
+      { clock in while true { try await clock.sleep(for: .seconds(3_600)) } },
+      { _ in while true { try await Task.sleep(for: .seconds(100)) } },
+    ]
+    for poller in pollers {
+      let explorer = self.watching(isStopped: false, poller)
+      try await self.expect("background work ends", explorer)
+      try await explorer.schedules(100).allowing(.backgroundWork).quiet().explore()
+    }
+  }
+
+  func testPollersThatAreStoppedRaiseNoAlarm() async throws {
+    try await self.watching(isStopped: true) { _ in
+      while true { try await Task.sleep(for: .seconds(1)) }
+    }
+    .calls(2)
+    .schedules(300)
+    .quiet()
+    .explore()
+  }
+
+  /// The failure tells which call it is about, and when this call was over.
+  func testALateProceedIsThatOfItsCall() async throws {
+    let explorer = InterceptorExplorer { world in
+      Subject { _ in
+        HookedInterceptor {
+          UnaryFunction(requestFunction: { request, proceed in
+            guard request.headers["x-canary"] == ["canary-2"] else { return proceed(.success(request)) }
+            Task {
+              try await world.clock.sleep(for: .seconds(1))
+              proceed(.success(request))
+            }
+          })
+        }
+      }
+    }
+    .calls(2)
+    do {
+      try await explorer.explore()
+      XCTFail("nothing was found")
+    } catch let failure as ExplorationFailure {
+      XCTAssertEqual(failure.rule, "nothing after the end")
+      XCTAssertTrue(failure.reason.contains("when call 2 was over"), failure.reason)
+    }
+  }
+}
