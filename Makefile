@@ -89,12 +89,13 @@ benchmark = for product in $(1); do \
 seeds ?= 1000
 
 .PHONY: explore
-explore: ## Run random clusters, meshes and faults against what must hold: seeds=N, or seed=S or mesh=S for one of them
+explore: ## Run random clusters, meshes, faults and interceptors against what must hold: seeds=N, or seed=S or mesh=S for one of them
 	@.ci/setup build
 	@echo "Building (the first build takes some minutes)"
 	@swift build -q -c release --scratch-path .build-explore --product Explore
 	@$(if $(mesh),,.build-explore/release/Explore $(if $(seed),seed $(seed),$(seeds)))
 	@$(if $(seed),,.build-explore/release/Explore mesh $(if $(mesh),1 $(mesh),$(seeds)))
+	@$(if $(seed)$(mesh),,for s in 1 2 7; do .build-explore/release/Explore planted 1000 $$s || exit 1; done)
 
 .PHONY: bench
 bench: venv ## Measure what calls cost, side by side with peers (many minutes)

@@ -2,8 +2,8 @@
 package enum ReadyMadeInterceptor {
   package static let all: [ExplorationCase] = [
     .contextInterceptor, .tracingInterceptor, .metricsInterceptor, .loggingInterceptor,
-    .httpStatusInterceptor,
-    .credentialsInterceptor, .cookieInterceptor, .cacheInterceptors, .persistedRequestInterceptor,
+    .httpStatusInterceptor, .cookieInterceptor, .wireTapInterceptor, .requestSigner,
+    .credentialsInterceptor, .cacheInterceptors, .persistedRequestInterceptor,
     .retryInterceptor, .maximumRetriesInterceptor, .requestInterceptor, .circuitBreakerInterceptor,
     .concurrencyLimitInterceptor, .recommendedSet,
   ]

@@ -35,6 +35,7 @@ extension ExplorationCase {
   static let cachedError = ExplorationCase(
     "CachedError",
     source: "CleverCloud/clever-client.js#226",
+    breaking: ["a new attempt after an error", "calls fail for a reason", "calls end at their deadline"],
     InterceptorExplorer { _ in
       let cache = AnswerCache()
       return Subject { _ in CachedError(cache: cache) }

@@ -42,6 +42,7 @@ extension ExplorationCase {
   static let cleanEndFails = ExplorationCase(
     "CleanEndFails",
     source: "coder/coder#25339",
+    breaking: ["good answers are not lost"],
     InterceptorExplorer { world in Subject { _ in CleanEndFails { try await world.step("verify") } } }
       .methods([.serverStream, .bidirectionalStream])
   )

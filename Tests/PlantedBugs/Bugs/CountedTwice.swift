@@ -37,6 +37,7 @@ extension ExplorationCase {
   static let countedTwice = ExplorationCase(
     "CountedTwice",
     source: "spring-projects/spring-framework#30070",
+    breaking: ["no call counts twice"],
     InterceptorExplorer { _ in
       let counts = OutcomeCounts()
       return Subject(observing: counts) { _ in CountedTwice(counts: counts) }

@@ -28,6 +28,7 @@ extension ExplorationCase {
   static let cutStream = ExplorationCase(
     "CutStream",
     source: "hyperium/h2#806",
+    breaking: ["errors are not swallowed"],
     InterceptorExplorer(of: { _ in CutStream() })
       .methods([.serverStream, .bidirectionalStream])
       .server(

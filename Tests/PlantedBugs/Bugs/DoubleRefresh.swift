@@ -27,6 +27,7 @@ extension ExplorationCase {
   static let doubleRefresh = ExplorationCase(
     "DoubleRefresh",
     source: "felangel/fresh#126",
+    breaking: ["one refresh at a time"],
     InterceptorExplorer { world in
       let store = TokenStore {
         try await world.step("token endpoint")

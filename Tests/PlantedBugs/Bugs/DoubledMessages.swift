@@ -31,6 +31,7 @@ extension ExplorationCase {
   static let doubledMessages = ExplorationCase(
     "DoubledMessages",
     source: "sourcegraph/sourcegraph-public-snapshot#59145",
+    breaking: ["messages arrive as they were sent"],
     InterceptorExplorer(of: { _ in DoubledMessages() })
       .methods([.serverStream])
       .server(.answers(.ok, .unavailable, .messagesThenFailure(.unavailable)))

@@ -51,6 +51,7 @@ extension ExplorationCase {
   static let endlessPoller = ExplorationCase(
     "EndlessPoller",
     source: "open-telemetry/opentelemetry-go-contrib#839",
+    breaking: ["background work ends", "nothing after the end"],
     InterceptorExplorer { world in
       Subject { _ in
         EndlessPoller(

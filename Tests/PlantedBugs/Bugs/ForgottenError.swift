@@ -27,6 +27,7 @@ extension ExplorationCase {
   static let forgottenError = ExplorationCase(
     "ForgottenError",
     source: "cfug/dio#2138",
+    breaking: ["each hook goes on", "each call ends"],
     InterceptorExplorer { world in
       Subject { _ in
         ForgottenError {

@@ -30,6 +30,7 @@ extension ExplorationCase {
   static let growingHeader = ExplorationCase(
     "GrowingHeader",
     source: "qonversion/qonversion-ios-sdk#762",
+    breaking: ["one number for each attempt", "headers do not pile up"],
     InterceptorExplorer(of: { _ in GrowingHeader() })
       .server(.answers(.ok, .unavailable))
       .check("one number for each attempt") { run in

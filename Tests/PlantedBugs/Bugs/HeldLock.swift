@@ -3,7 +3,8 @@ internal import ConnectTesting
 
 /// Sends calls one after the other while a token is new, and fetches another token if the server refuses it.
 ///
-/// The bug: fetching takes the lock that the call itself holds.
+/// The bug: fetching takes the lock that the call itself holds. The lock is one that tasks wait for: a lock that blocks its thread would
+/// stop the exploration.
 struct HeldLock: AsyncUnaryInterceptor {
   let lock: CallLimit
   let store: TokenStore
@@ -36,6 +37,7 @@ extension ExplorationCase {
   static let heldLock = ExplorationCase(
     "HeldLock",
     source: "cfug/dio#1612",
+    breaking: ["each call ends"],
     InterceptorExplorer { world in
       let lock = CallLimit(1)
       let store = TokenStore {

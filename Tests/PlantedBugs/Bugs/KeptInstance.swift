@@ -41,6 +41,7 @@ extension ExplorationCase {
   static let keptInstance = ExplorationCase(
     "KeptInstance",
     source: "apollographql/apollo-ios#3057",
+    breaking: ["instances are released"],
     InterceptorExplorer { world in
       let calls = Counter()
       return Subject { _ in

@@ -43,6 +43,7 @@ extension ExplorationCase {
   static let lateSend = ExplorationCase(
     "LateSend",
     source: "Alamofire/Alamofire#2340",
+    breaking: ["nothing after the end"],
     InterceptorExplorer { world in
       Subject { _ in
         LateSend(clock: world.clock) {

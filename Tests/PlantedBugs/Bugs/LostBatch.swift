@@ -42,6 +42,7 @@ extension ExplorationCase {
   static let lostBatch = ExplorationCase(
     "LostBatch",
     source: "elastic/logstash#5300",
+    breaking: ["messages arrive as they were sent"],
     InterceptorExplorer(of: { _ in LostBatch() })
       .methods([.clientStream, .bidirectionalStream])
   )

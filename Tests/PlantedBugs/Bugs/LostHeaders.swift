@@ -32,6 +32,7 @@ extension ExplorationCase {
   static let lostHeaders = ExplorationCase(
     "LostHeaders",
     source: "chimurai/http-proxy-middleware#562",
+    breaking: ["headers and trailers arrive"],
     InterceptorExplorer { world in Subject { _ in LostHeaders(clock: world.clock) } }
   )
 }

@@ -23,6 +23,7 @@ extension ExplorationCase {
   static let lostTrailers = ExplorationCase(
     "LostTrailers",
     source: "prisma-risk/tsoracle#344",
+    breaking: ["headers and trailers arrive"],
     InterceptorExplorer(of: { _ in LostTrailers() })
       .server(.answers(.ok, .unavailable))
   )

@@ -39,6 +39,7 @@ extension ExplorationCase {
   static let proceedTwice = ExplorationCase(
     "ProceedTwice",
     source: "cfug/dio#2613",
+    breaking: ["proceed once"],
     InterceptorExplorer { world in
       Subject { _ in
         ProceedTwice(clock: world.clock) {

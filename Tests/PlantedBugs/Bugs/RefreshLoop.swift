@@ -27,6 +27,7 @@ extension ExplorationCase {
   static let refreshLoop = ExplorationCase(
     "RefreshLoop",
     source: "Alamofire/Alamofire#2690",
+    breaking: ["at most 10 attempts"],
     InterceptorExplorer { world in
       let store = TokenStore {
         try await world.step("token endpoint")

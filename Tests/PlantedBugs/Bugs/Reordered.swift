@@ -38,6 +38,7 @@ extension ExplorationCase {
   static let reordered = ExplorationCase(
     "Reordered",
     source: "connectrpc/connect-swift#342",
+    breaking: ["messages arrive as they were sent"],
     InterceptorExplorer { world in Subject { _ in Reordered { try await world.step("seal") } } }
       .methods([.clientStream, .bidirectionalStream])
   )

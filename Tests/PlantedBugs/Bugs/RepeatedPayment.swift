@@ -22,6 +22,7 @@ extension ExplorationCase {
   static let repeatedPayment = ExplorationCase(
     "RepeatedPayment",
     source: "softonic/axios-retry#17",
+    breaking: ["pays once"],
     InterceptorExplorer(of: { _ in RepeatedPayment() })
       .server(.answers(.ok, .unavailable, .reset))
       .neighbours(false)

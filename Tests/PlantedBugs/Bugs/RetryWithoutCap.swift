@@ -25,6 +25,7 @@ extension ExplorationCase {
   static let retryWithoutCap = ExplorationCase(
     "RetryWithoutCap",
     source: "line/armeria#546",
+    breaking: ["at most 10 attempts"],
     InterceptorExplorer { world in Subject { _ in RetryWithoutCap(clock: world.clock) } }
       .server(.answers(.ok, .unavailable))
   )

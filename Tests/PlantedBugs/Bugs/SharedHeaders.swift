@@ -36,6 +36,7 @@ extension ExplorationCase {
   static let sharedHeaders = ExplorationCase(
     "SharedHeaders",
     source: "auth0/ruby-auth0#344",
+    breaking: ["values stay in their call"],
     InterceptorExplorer { _ in
       let defaults = DefaultHeaders()
       return Subject { _ in SharedHeaders(defaults: defaults) }

@@ -76,6 +76,7 @@ extension ExplorationCase {
   static let sleepingWaiters = ExplorationCase(
     "SleepingWaiters",
     source: "arthurfiorette/axios-cache-interceptor#1195",
+    breaking: ["each call ends"],
     InterceptorExplorer { world in
       let token = SharedToken {
         try await world.step("token endpoint", canFail: true)

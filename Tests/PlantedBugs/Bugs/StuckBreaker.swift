@@ -78,6 +78,7 @@ extension ExplorationCase {
   static let stuckBreaker = ExplorationCase(
     "StuckBreaker",
     source: "getnora-io/nora#607",
+    breaking: ["no probe is left"],
     InterceptorExplorer { world in
       let circuit = SimpleCircuit(clock: world.clock)
       return Subject(observing: circuit) { _ in StuckBreaker(circuit: circuit) }

@@ -26,6 +26,7 @@ extension ExplorationCase {
   static let swallowedError = ExplorationCase(
     "SwallowedError",
     source: "axios/axios#2241",
+    breaking: ["errors are not swallowed"],
     InterceptorExplorer { _ in
       let errors = Counter()
       return Subject { _ in SwallowedError(errors: errors) }

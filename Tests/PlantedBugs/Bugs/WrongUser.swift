@@ -43,6 +43,7 @@ extension ExplorationCase {
   static let wrongUser = ExplorationCase(
     "WrongUser",
     source: "AzureAD/azure-activedirectory-library-for-dotnet#499",
+    breaking: ["the token of the user", "values stay in their call"],
     InterceptorExplorer { world in
       let tokens = UserTokenCache { user in
         try await world.step("token endpoint")

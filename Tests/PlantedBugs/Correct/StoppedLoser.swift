@@ -1,27 +1,33 @@
 internal import Connect
 internal import ConnectTesting
+internal import NIOCore
 
-/// Asks a mirror, too, if the server takes longer than a second. It stops when the server has answered.
-struct StoppedLoser: AsyncUnaryInterceptor {
+/// Asks a mirror, too, if the server takes longer than a second, and takes the answer that comes first. The loser stops.
+struct StoppedLoser: AsyncUnaryByteInterceptor {
   let clock: any Clock<Duration>
-  let askMirror: @Sendable () async throws -> Void
+  let askMirror: @Sendable () async throws -> HTTPResponse
 
-  func interceptUnary<Input: Sendable, Output: Sendable>(
-    _ request: HTTPRequest<Input>,
-    method: MethodSpec<Input, Output>,
-    next: UnaryNext<Input, Output>
-  ) async throws -> ResponseMessage<Output> {
-    // Cancelled when this function returns.
-    async let _: Void = self.mirror()
-    return try await next(request)
+  func interceptUnaryBytes(
+    _ request: HTTPRequest<ByteBuffer>,
+    method: MethodInfo,
+    next: UnaryByteNext
+  ) async throws -> HTTPResponse {
+    try await withThrowingTaskGroup(of: HTTPResponse?.self) { group in
+      group.addTask { try await next(request) }
+      group.addTask { await self.mirror() }
+      defer { group.cancelAll() }
+      for try await case let answer? in group { return answer }
+      throw CancellationError()
+    }
   }
 
-  private func mirror() async {
+  /// - Returns: Nil if the server has answered before, or if the mirror fails: the caller waits for the server alone.
+  private func mirror() async -> HTTPResponse? {
     do {
       try await self.clock.sleep(for: .seconds(1))
-      try await self.askMirror()
+      return try await self.askMirror()
     } catch {
-      // The server has answered, or the mirror has not: the caller waits for the server alone.
+      return nil
     }
   }
 }
@@ -30,8 +36,13 @@ extension ExplorationCase {
   static let stoppedLoser = ExplorationCase(
     "StoppedLoser",
     InterceptorExplorer { world in
-      Subject { _ in StoppedLoser(clock: world.clock) { try await world.step("mirror", canFail: true) } }
+      Subject { _ in
+        StoppedLoser(clock: world.clock) {
+          try await world.step("mirror", canFail: true)
+          return HTTPResponse()
+        }
+      }
     }
-    .server(.answers(.ok, .unavailable, .nothing))
+    .mirrored()
   )
 }

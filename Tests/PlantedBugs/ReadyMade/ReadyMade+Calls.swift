@@ -25,8 +25,7 @@ extension ExplorerServer {
 }
 
 extension ExplorationCase {
-  static let contextInterceptor = ExplorationCase(
-    "ContextInterceptor",
+  static let contextInterceptor = ExplorationCase(["ContextInterceptor"], doing: []) { _ in
     InterceptorExplorer { world in
       let options = ContextInterceptor.Options(makeRequestID: { world.token() })
       return Subject { _ in ContextInterceptor(options: options) }
@@ -39,10 +38,9 @@ extension ExplorationCase {
         && Set(run.attempts.compactMap { $0.headers.first("x-request-id") }).count
           == Set(run.attempts.map(\.call)).count
     }
-  )
+  }
 
-  static let tracingInterceptor = ExplorationCase(
-    "TracingInterceptor",
+  static let tracingInterceptor = ExplorationCase(["TracingInterceptor"], doing: ["spans end"]) { witness in
     InterceptorExplorer { _ in
       let tracer = InMemoryTracer()
       return Subject(observing: tracer) { TracingInterceptor(config: $0, tracer: tracer) }
@@ -51,52 +49,125 @@ extension ExplorationCase {
     .methods(.every)
     .server(.everyAnswer)
     .check("each span ends") { run in
-      run.calls.contains { $0.endTime == nil } || run.subject.activeSpans.isEmpty
+      witness.saw("spans end", if: !run.subject.finishedSpans.isEmpty)
+      return run.calls.contains { $0.endTime == nil } || run.subject.activeSpans.isEmpty
     }
-  )
+  }
 
-  static let metricsInterceptor = ExplorationCase(
-    "MetricsInterceptor",
+  static let metricsInterceptor = ExplorationCase(["MetricsInterceptor"], doing: []) { _ in
     InterceptorExplorer { world in
+      let factory = TestMetrics()
       let metrics = CallMetrics(
-        factory: TestMetrics(),
+        factory: factory,
         options: .init(families: [.openTelemetry, .grpc]),
         clock: world.clock
       )
-      return Subject { MetricsInterceptor(metrics, config: $0) }
+      return Subject(observing: factory) { MetricsInterceptor(metrics, config: $0) }
     }
     .calls(2)
     .methods(.every)
     .server(.everyAnswer)
-  )
+    .check("each call counts once") { run in
+      let timers = run.subject.timers.filter { $0.label == "rpc.client.call.duration" }
+      return run.countsEnds(timers.reduce(0) { $0 + $1.values.count })
+    }
+  }
 
-  static let loggingInterceptor = ExplorationCase(
-    "LoggingInterceptor",
+  static let loggingInterceptor = ExplorationCase(["LoggingInterceptor"], doing: []) { _ in
     InterceptorExplorer { world in
-      let log = CallLog(logger: QuietLogHandler.logger, clock: world.clock)
-      return Subject { LoggingInterceptor(log, config: $0) }
+      let ends = Counter()
+      let log = CallLog(logger: QuietLogHandler.logger(ends), clock: world.clock)
+      return Subject(observing: ends) { LoggingInterceptor(log, config: $0) }
     }
     .calls(2)
     .methods(.every)
     .server(.everyAnswer)
-  )
+    .check("each call has its line") { run in run.countsEnds(run.subject.value) }
+  }
 
   static let httpStatusInterceptor = ExplorationCase(
-    "HTTPStatusInterceptor",
-    InterceptorExplorer(of: { _ in HTTPStatusInterceptor() })
+    ["HTTPStatusInterceptor", "StatusServer"],
+    doing: ["a status is refused"]
+  ) { witness in
+    InterceptorExplorer(of: [{ _ in HTTPStatusInterceptor() }, { _ in StatusServer() }])
+      .calls(2)
+      .server(.everyAnswer)
+      .allowing(.failure)
+      .check("no other status than 200 succeeds") { run in
+        witness.saw(
+          "a status is refused",
+          if: run.calls.contains { $0.error?.httpStatus == StatusServer.status }
+        )
+        return run.calls.allSatisfy { $0.code != .ok }
+      }
+  }
+
+  static let cookieInterceptor = ExplorationCase(
+    ["CookieInterceptor", "CookieServer"],
+    doing: ["cookies go back to the server", "calls before the first response have none"]
+  ) { witness in
+    InterceptorExplorer { _ in
+      let jar = CookieJar(wallClock: WallClock { .seconds(1_000_000) })
+      return Subject(interceptors: [{ _ in CookieInterceptor(jar) }, { _ in CookieServer() }])
+    }
+    .calls(2)
+    .methods(.every)
+    .server(.everyAnswer)
+    .check("each cookie is sent once") { run in
+      let cookies = run.attempts.map { $0.headers["cookie"] }
+      witness.saw("cookies go back to the server", if: cookies.contains(["session=explored"]))
+      witness.saw("calls before the first response have none", if: cookies.contains([]))
+      return cookies.allSatisfy { $0.isEmpty || $0 == ["session=explored"] }
+    }
+  }
+
+  static let wireTapInterceptor = ExplorationCase(
+    ["WireTapInterceptor"],
+    doing: ["the tap shows responses"]
+  ) { witness in
+    InterceptorExplorer(of: [])
+      .transport { _, base in
+        let tap = WireTap(records: { record in
+          if case .responseHead = record.event { witness.saw("the tap shows responses") }
+        })
+        return WireHTTPClient(
+          base,
+          interceptors: [{ exchange in WireTapInterceptor(tap, exchange) }],
+          authenticatesClient: false
+        )
+      }
       .calls(2)
       .methods(.every)
       .server(.everyAnswer)
-  )
+  }
 
-  static let cookieInterceptor = ExplorationCase(
-    "CookieInterceptor",
-    InterceptorExplorer { _ in
-      let jar = CookieJar(wallClock: WallClock { .seconds(1_000_000) })
-      return Subject { _ in CookieInterceptor(jar) }
-    }
-    .calls(2)
-    .methods(.every)
-    .server(.everyAnswer)
-  )
+  static let requestSigner = ExplorationCase(["RequestSigner"], doing: ["a request waits for the key"]) {
+    witness in
+    InterceptorExplorer(of: [])
+      .transport { world, base in
+        let options = RequestSigner.Options(wallClock: WallClock { .seconds(1_000_000) + world.now })
+        let signer: WireInterceptorFactory = { _ in
+          RequestSigner(options: options) {
+            try await world.step("key service", canFail: true)
+            return RequestSigner.Key(id: "k1", secret: Array("secret".utf8))
+          }
+        }
+        return WireHTTPClient(base, interceptors: [signer])
+      }
+      .calls(2)
+      .methods(.every)
+      .server(.everyAnswer)
+      .check("requests are signed") { run in
+        witness.saw(
+          "a request waits for the key",
+          if: run.calls.contains { call in call.attempts.contains { $0.time > call.startTime } }
+        )
+        return run.calls.allSatisfy { call in
+          // Of streams, the signature is in a trailer, which the explorer does not show.
+          call.attempts.allSatisfy {
+            $0.headers.contains(call.method == .unary ? "x-signature" : "x-signature-key")
+          }
+        }
+      }
+  }
 }
