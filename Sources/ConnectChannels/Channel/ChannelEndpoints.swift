@@ -228,13 +228,12 @@ final class ChannelEndpoints {
       }
       let seed = self.random.next()
       return self.subchannels.add {
-        let calls = EndpointCalls(of: $0, in: self.loads, on: self.environment.executor)
-        return Subchannel(
-          calls,
+        Subchannel(
           $0,
           endpoint,
           in: self.shared,
           of: channel,
+          loads: self.loads,
           keepsConnection: isEager,
           seed: seed
         )

@@ -26,15 +26,15 @@ final class Subchannel {
   var isEjected = false
 
   init(
-    _ calls: EndpointCalls,
     _ id: EndpointID,
     _ endpoint: Endpoint,
     in shared: SharedEnvironment,
     of channel: OriginChannel,
+    loads: EndpointLoads,
     keepsConnection: Bool,
     seed: UInt64
   ) {
-    self.counting = CallCounting(calls)
+    self.counting = CallCounting(EndpointCalls(of: id, in: loads, on: shared.environment.executor))
     self.id = id
     self.endpoint = endpoint
     self.shared = shared

@@ -1,7 +1,6 @@
 internal import ConnectChannels
 internal import ConnectSimulation
 internal import LoopbackServer
-internal import Synchronization
 internal import XCTest
 
 /// Predictions for a policy that was never tried, from a log that was recorded without it, against what then happens to ten servers
@@ -28,10 +27,10 @@ final class TrialTests: XCTestCase {
 
   /// What was measured and not predicted.
   private func mistakes() async throws -> [String] {
-    let mistakes = Mutex<[String]>([])
+    var mistakes: [String] = []
     func compare(_ name: String, _ ratio: Double, within margin: Double, _ text: String) {
       if abs(ratio - 1) > margin {
-        mistakes.withLock { $0.append("\(name): predicted / measured = \(ratio); \(text)") }
+        mistakes.append("\(name): predicted / measured = \(ratio); \(text)")
       }
     }
     try await RecordedFleet.run(median: Self.median, spread: Self.spread) { fleet in
@@ -78,6 +77,6 @@ final class TrialTests: XCTestCase {
       broken.process.resume()
       try await expect(.remove(server: number), Self.retries) { broken.process.kill() }
     }
-    return mistakes.withLock { $0 }
+    return mistakes
   }
 }

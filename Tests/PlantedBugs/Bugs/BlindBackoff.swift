@@ -34,7 +34,7 @@ extension ExplorationCase {
   static let blindBackoff = ExplorationCase(
     "BlindBackoff",
     source: "icerpc/icerpc-csharp#2098",
-    breaking: ["nothing after the end", "calls end at their deadline"],
+    breaking: ["nothing after the end", "no wait beyond the deadline"],
     InterceptorExplorer { world in Subject { _ in BlindBackoff(clock: world.clock) } }
       .server(.answers(.ok, .unavailable))
   )

@@ -269,8 +269,6 @@ enum RunLimits {
   static let pieces = 200_000
   static let piecesAtEnd = 5_000
   static let roundsAtEnd = 200
-  /// How long a run may go on after its calls.
-  static let rest = Duration.seconds(600)
   /// How long a call without deadline may take.
   static let call = Duration.seconds(3_600)
   /// How long a caller without deadline waits for a server that does not answer.

@@ -13,8 +13,8 @@ final class ExplorerTransport: HTTPClientInterface, HTTPEndpoint, TestDouble {
 
   /// The transport of a run, with what the test has put between it and the client.
   static func make(for run: ExplorerRun) -> any HTTPClientInterface {
-    run.settings.transports.reduce(ExplorerTransport(run)) { base, wrap in wrap(ExplorerWorld(run: run), base)
-    }
+    let world = ExplorerWorld(run: run)
+    return run.settings.transports.reduce(ExplorerTransport(run)) { base, wrap in wrap(world, base) }
   }
 
   var authenticatesClient: Bool { false }

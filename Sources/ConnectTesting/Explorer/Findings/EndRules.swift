@@ -271,10 +271,11 @@ struct EndRules {
 
   /// The call fails with `deadline_exceeded` although its deadline has not passed, and no server says so.
   private func earlyDeadline(_ call: ExploredCall, _ error: ConnectError) -> Finding? {
-    guard error.code == .deadlineExceeded, !self.allows(.failure),
-      !self.exchanges.contains(where: { $0.attempt.hasFailed && $0.attempt.answer?.code == .deadlineExceeded }
-      )
-    else { return nil }
+    guard error.code == .deadlineExceeded, !self.allows(.failure) else { return nil }
+    let isAnswer = self.exchanges.contains {
+      $0.attempt.hasFailed && $0.attempt.answer?.code == .deadlineExceeded
+    }
+    if isAnswer { return nil }
     let when = call.deadline.map { "\($0 - (call.endTime ?? .zero)) before its deadline" }
     return Finding(
       rule: "calls end at their deadline",
