@@ -28,12 +28,18 @@ package class TalliedHandler {
   }
 
   /// The stream has a whole response.
-  final func endTally(_ head: HTTPResponseHead?, trailers: Headers) {
-    if let tally = self.tally.take() { tally.streamDidEnd(head, trailers: trailers) }
+  ///
+  /// - Parameter head: Read only if somebody counts the stream.
+  final func endTally(_ head: @autoclosure () -> HTTPResponseHead?, trailers: Headers) {
+    guard let tally = self.tally else { return }
+    self.tally = nil
+    tally.streamDidEnd(head(), trailers: trailers)
   }
 
   /// The stream will have no whole response, or nobody wants it.
   final func endTally(isFailure: Bool) {
-    if let tally = self.tally.take() { tally.streamDidEnd(isFailure: isFailure) }
+    guard let tally = self.tally else { return }
+    self.tally = nil
+    tally.streamDidEnd(isFailure: isFailure)
   }
 }
