@@ -1,4 +1,5 @@
 internal import Connect
+internal import Foundation
 
 /// What a trace leaves open, in words.
 enum TraceDoubts {
@@ -32,7 +33,9 @@ enum TraceDoubts {
           + "log $sent_http_grpc_status as well)"
       )
     }
-    if trace.otherLines > 0 { notes.append("\(Plot.count(trace.otherLines)) lines are not about calls") }
+    if trace.otherLines > 0 {
+      notes.append("\(Plot.count(trace.otherLines)) of the lines say nothing about a call")
+    }
     for (table, what) in [(trace.methods, "methods"), (trace.servers, "servers")] {
       guard let others = table[TrafficTrace.others] else { continue }
       notes.append(
@@ -44,9 +47,9 @@ enum TraceDoubts {
     }
     let parts = trace.timeline.parts
     let busy = parts.count { $0.calls > 0 }
-    if trace.timeline.calls > 100, Double(busy) < Double(parts.count) * self.leastBusy,
-      trace.callsPerSecond > 1 || trace.timeline.length > 1
-    {
+    // How many parts calls fill that come at any time.
+    let expected = 1 - exp(-Double(trace.timeline.calls) / Double(max(parts.count, 1)))
+    if trace.timeline.calls > 100, Double(busy) < Double(parts.count) * min(self.leastBusy, expected / 2) {
       notes.append(
         "calls came in \(Plot.percent(Double(busy) / Double(parts.count))) of the time: \(Plot.number(trace.callsPerSecond)) a second "
           + "is their mean over all of it (give the load that you ask about)"

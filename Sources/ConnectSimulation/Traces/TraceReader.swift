@@ -24,6 +24,17 @@ public struct TraceReader {
   /// How many bytes may stand before the first key.
   private static let longestStart = 4_096
 
+  /// What files begin with that are no text, or none in UTF-8.
+  private static let otherStarts: [(start: [UInt8], problem: String)] = [
+    ([0x1f, 0x8b], "is compressed: give what `gzip -d` makes of it"),
+    ([0x28, 0xb5, 0x2f, 0xfd], "is compressed: give what `zstd -d` makes of it"),
+    ([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00], "is compressed: give what `xz -d` makes of it"),
+    (Array("BZh".utf8), "is compressed: give what `bzip2 -d` makes of it"),
+    (Array("PK\u{3}\u{4}".utf8), "is compressed: give what `unzip -p` makes of it"),
+    ([0xff, 0xfe], "is UTF-16: give what `iconv -f UTF-16 -t UTF-8` makes of it"),
+    ([0xfe, 0xff], "is UTF-16: give what `iconv -f UTF-16 -t UTF-8` makes of it"),
+  ]
+
   private let name: String
   private let unit: Double
   private var builder: TraceBuilder
@@ -83,8 +94,8 @@ public struct TraceReader {
       guard let first = self.start.first(where: { !Self.isSpace($0) }) else {
         throw TraceError(name: self.name, problem: "is empty: \(TraceBuilder.expectation)")
       }
-      if self.start.starts(with: [0x1f, 0x8b]) {
-        throw TraceError(name: self.name, problem: "is compressed: give what `gzip -d` makes of it")
+      for (start, problem) in Self.otherStarts where self.start.starts(with: start) {
+        throw TraceError(name: self.name, problem: problem)
       }
       guard first != UInt8(ascii: "[") else {
         throw TraceError(
@@ -149,8 +160,11 @@ extension TrafficTrace {
   ) throws(TraceError) {
     var reader = TraceReader(named: path, methods: methods, unit: unit)
     let file: FileHandle
+    var isFolder = ObjCBool(false)
     if path == "-" {
       file = .standardInput
+    } else if FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue {
+      throw TraceError(name: path, problem: "is a folder: give a file")
     } else if let opened = FileHandle(forReadingAtPath: path) {
       file = opened
     } else {

@@ -130,7 +130,9 @@ extension WhatIfResult: CustomStringConvertible {
       ])
     }
     var lines = Self.aligned(rows)
-    if self.mistakes > 0 { lines.append("\(Plot.count(self.mistakes)) lines of the trace could not be used") }
+    if self.mistakes > 0 {
+      lines.append("\(Plot.count(self.mistakes)) of the trace's lines could not be used")
+    }
     return lines
   }
 }

@@ -141,6 +141,19 @@ final class FittedServiceTests: XCTestCase {
     XCTAssertTrue(uneven.notes.contains { $0.contains("% (rare) to ") }, "\(uneven.notes)")
   }
 
+  /// The mean of a trace with a long gap is no load that there was. Calls that seldom come have a mean all the same.
+  func testGaps() throws {
+    for (isSparse, time) in [
+      (false, { $0 / 10 + ($0 < 1_000 ? 0 : 3_600) }), (true, { $0 * 7 }),
+    ] as [(Bool, (Int) -> Int)] {
+      let lines = (0..<2_000).map { number in
+        #"{"time":\#(1_795_766_400 + time(number)),"method":"/a.B/C","duration_ms":10,"code":0,"server":"s"}"#
+      }
+      let service = FittedService(try TrafficTrace(text: lines.joined(separator: "\n")))
+      XCTAssertEqual(service.notes.contains { $0.hasPrefix("calls came in") }, !isSparse, "\(service.notes)")
+    }
+  }
+
   /// A server that is slow has few calls of each method, but it is slow with all of them, whatever it has most calls of.
   func testASlowServerWithFewCallsOfEachMethod() throws {
     var lines: [String] = []

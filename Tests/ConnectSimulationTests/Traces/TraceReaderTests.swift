@@ -131,7 +131,10 @@ final class TraceReaderTests: XCTestCase {
 
   func testWhatIsNoTrace() {
     for (bytes, problem) in [
-      ([], "is empty"), (Array("\n\n".utf8), "is empty"), ([0x1f, 0x8b, 8, 0], "is compressed"),
+      ([], "is empty"), (Array("\n\n".utf8), "is empty"), ([0x1f, 0x8b, 8, 0], "`gzip -d`"),
+      ([0x28, 0xb5, 0x2f, 0xfd, 4], "`zstd -d`"), (Array("BZh91AY".utf8), "`bzip2 -d`"),
+      ([0xfd] + Array("7zXZ".utf8) + [0, 0], "`xz -d`"), (Array("PK\u{3}\u{4}".utf8), "`unzip -p`"),
+      ([0xff, 0xfe, 0x7b, 0], "is UTF-16"), ([0xfe, 0xff, 0, 0x7b], "is UTF-16"),
       (Array("[{}]".utf8), "one list"),
       (Array("hello\n".utf8), "no call in it"), (Array(#"{"resourceSpans":[]}"#.utf8), "no call in it"),
       (Array(#"{"addresses":[],"calls":0}"#.utf8), "no call in it"),
@@ -147,6 +150,9 @@ final class TraceReaderTests: XCTestCase {
     }
     XCTAssertThrowsError(try TrafficTrace(contentsOf: "/does/not/exist")) { error in
       XCTAssertTrue("\(error)".contains("cannot be opened"), "\(error)")
+    }
+    XCTAssertThrowsError(try TrafficTrace(contentsOf: "/")) { error in
+      XCTAssertTrue("\(error)".contains("is a folder: give a file"), "\(error)")
     }
   }
 
