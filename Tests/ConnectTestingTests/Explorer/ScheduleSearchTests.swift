@@ -85,6 +85,38 @@ final class ScheduleSearchTests: XCTestCase {
     XCTAssertGreaterThan(Set(seen).count, 120)
   }
 
+  /// Of several calls, each may begin after the end of the one before. This is a start for single deviations, too.
+  func testSearchTriesEachSingleDeviationOfCallsInTurns() {
+    var plan = SearchPlan(.unary, SeededRandom(seed: 1))
+    let turns = [1, 3].map { Schedule.Deviation(choice: $0, option: RunCallers.optionOfTurns) }
+    var seen: [Schedule] = []
+    for _ in 0..<100 {
+      var chooser = plan.next()
+      for _ in 0..<2 {
+        _ = chooser.choose([.timeout])
+        _ = chooser.choose(.begin, among: 10)
+      }
+      for _ in 0..<20 { _ = chooser.choose([.order, .cancellation]) }
+      let schedule = chooser.schedule(Schedule(method: .unary))
+      plan.didRun(schedule, chooser.points, isNew: !seen.contains(schedule))
+      seen.append(schedule)
+    }
+    XCTAssertEqual(seen[1].deviations, turns)
+    let inTurns = Set(
+      seen.map(\.deviations).filter { deviations in
+        deviations.count == 3 && turns.allSatisfy { deviations.contains($0) }
+      }
+    )
+    // Timeouts, and each cancellation.
+    for choice in [0, 2] {
+      let deviation = Schedule.Deviation(choice: choice, option: 1)
+      XCTAssertTrue(inTurns.contains((turns + [deviation]).sorted { $0.choice < $1.choice }))
+    }
+    for choice in 4..<24 {
+      XCTAssertTrue(inTurns.contains(turns + [Schedule.Deviation(choice: choice, option: 2)]), "\(choice)")
+    }
+  }
+
   /// Of schedules with very many choices only some are kept.
   func testSearchKeepsFewChoicesOfLongSchedules() {
     var plan = SearchPlan(.unary, SeededRandom(seed: 1))
@@ -97,8 +129,8 @@ final class ScheduleSearchTests: XCTestCase {
       plan.didRun(schedule, chooser.points, isNew: true)
     }
     XCTAssertGreaterThan(children, 5)
-    XCTAssertLessThanOrEqual(plan.keptChoices, 60 * 500)
-    XCTAssertLessThanOrEqual(plan.keptSchedules, 2 * 2_000 + 60)
+    XCTAssertLessThanOrEqual(plan.parents.reduce(0) { $0 + $1.kinds.count }, 60 * 500)
+    XCTAssertLessThanOrEqual(plan.tried.count, 2 * 2_000 + 60)
   }
 
   // MARK: Shrinking

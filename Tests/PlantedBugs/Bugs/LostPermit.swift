@@ -34,7 +34,7 @@ extension ExplorationCase {
   static let lostPermit = ExplorationCase(
     "LostPermit",
     source: "Netflix/concurrency-limits#109",
-    breaking: ["each call ends"],
+    breaking: ["each call ends", "instances are released"],
     InterceptorExplorer { _ in
       let limit = CallLimit(1)
       return Subject { _ in LostPermit(limit: limit) }

@@ -12,6 +12,8 @@ final class RunCallers {
     case afterPieces(Int)
     /// After the end of the call before, and this time.
     case afterEnd(Duration)
+    /// After the end of the call before, and all work that is left then.
+    case afterRest
   }
 
   struct Caller {
@@ -57,7 +59,7 @@ final class RunCallers {
     self.makeClient = makeClient
     let requests = Self.requests(run.settings)
     for (number, request) in zip(1..., requests) {
-      let begins = Self.begins(of: number)
+      let begins = number == 1 ? [.afterPieces(0)] : Self.begins
       let begin = begins[run.choose(.begin, among: begins.count)]
       let hasTimeout = run.choose(.timeout, among: 2) == 0
       let neighbours = run.settings.hasNeighbours ? Neighbour.possible(for: run.method) : [.none]
@@ -100,14 +102,14 @@ final class RunCallers {
   /// The header that tells whose request it is.
   static let canaryName = "x-canary"
 
-  /// The first one is the boring one.
-  private static func begins(of number: Int) -> [Begin] {
-    guard number > 1 else { return [.afterPieces(0)] }
-    return [
-      .afterPieces(0), .afterEnd(.zero), .afterPieces(1), .afterPieces(2), .afterPieces(3), .afterPieces(5),
-      .afterPieces(8), .afterPieces(12), .afterEnd(.seconds(120)),
-    ]
-  }
+  /// When calls after the first one begin. The first option is the boring one.
+  private static let begins: [Begin] = [
+    .afterPieces(0), .afterEnd(.zero), .afterPieces(1), .afterPieces(2), .afterPieces(3), .afterPieces(5),
+    .afterPieces(8), .afterPieces(12), .afterEnd(.seconds(120)), .afterRest,
+  ]
+
+  /// The option with which a call begins when nothing is left to do of the one before.
+  static let optionOfTurns = RunCallers.begins.count - 1
 
   // MARK: State
 
@@ -159,6 +161,8 @@ final class RunCallers {
     switch self.callers[index].begin {
     case .afterPieces(let count):
       guard pieces >= count || isIdle else { return false }
+    case .afterRest:
+      guard isIdle, self.callers[index - 1].call.endTime != nil else { return false }
     case .afterEnd(let delay):
       guard let end = self.callers[index - 1].call.endTime else { return false }
       guard run.executor.now >= end + delay else {

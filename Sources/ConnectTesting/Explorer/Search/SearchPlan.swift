@@ -3,8 +3,11 @@ internal import ConnectChannels
 
 /// Which schedules are tried, in which order: the boring one, each single deviation, and then further deviations from
 /// schedules in which something new happened, and random schedules. Kinds of choices take turns.
+///
+/// With several calls, single deviations are also those from a second scene: each call begins after the end of the one before. What a
+/// call leaves behind for the next one would need two deviations otherwise, at two places that have nothing to do with each other.
 struct SearchPlan {
-  private struct Parent {
+  struct Parent {
     let schedule: Schedule
     /// Where `kinds` begins: the choice after the last deviation.
     let start: Int
@@ -15,10 +18,13 @@ struct SearchPlan {
   let method: StreamType
   private var random: SeededRandom
   private var hasBegun = false
-  /// Single deviations that were not tried, by kind, the next ones last.
+  /// The scene of calls one after the other, until it was tried.
+  private var nextScene: Schedule?
+  private var sceneUnderWay: Schedule?
+  /// Single deviations from scenes that were not tried, by scene and kind, the next ones last.
   private var singles: [[Schedule]] = []
-  private var parents: [Parent] = []
-  private var tried: Set<Schedule> = []
+  private(set) var parents: [Parent] = []
+  private(set) var tried: Set<Schedule> = []
   private var count = 0
 
   // Schedules of interceptors that do much have 20,000 choices. All of them would take gigabytes.
@@ -39,6 +45,10 @@ struct SearchPlan {
     guard self.hasBegun else {
       self.hasBegun = true
       return Chooser(Schedule(method: self.method))
+    }
+    if let scene = self.nextScene.take() {
+      self.sceneUnderWay = scene
+      return Chooser(scene)
     }
     if let single = self.takeSingle() { return Chooser(single) }
     // Each third one is random.
@@ -80,7 +90,7 @@ struct SearchPlan {
   ///   - schedule: What was chosen, with random choices.
   ///   - isNew: Whether nothing like it has happened before.
   mutating func didRun(_ schedule: Schedule, _ points: [Chooser.Point], isNew: Bool) {
-    if schedule.deviations.isEmpty, self.singles.isEmpty, self.parents.isEmpty { self.makeSingles(points) }
+    self.makeSingles(schedule, points)
     guard isNew, schedule.deviations.count <= 6, self.parents.count < Self.maximumParents else { return }
     let start = (schedule.deviations.last?.choice ?? -1) + 1
     guard start < points.count else { return }
@@ -88,24 +98,41 @@ struct SearchPlan {
     self.parents.append(Parent(schedule: schedule, start: start, kinds: kinds))
   }
 
-  /// How many choices the corpus holds. For tests.
-  var keptChoices: Int { self.parents.reduce(0) { $0 + $1.kinds.count } }
+  /// If the schedule is a scene that was tried for the first time, its single deviations are next.
+  private mutating func makeSingles(_ schedule: Schedule, _ points: [Chooser.Point]) {
+    if schedule.deviations.isEmpty, self.tried.insert(schedule).inserted {
+      self.makeSingles(from: schedule, points, ChoiceKind.allCases)
+      let begins = points.indices.filter { points[$0].kinds.first == .begin }
+      guard !begins.isEmpty else { return }
+      self.nextScene = Schedule(
+        method: self.method,
+        deviations: begins.map { Schedule.Deviation(choice: $0, option: RunCallers.optionOfTurns) }
+      )
+    } else if let scene = self.sceneUnderWay.take(), scene == schedule {
+      // Other orders are for work at the same time.
+      self.makeSingles(
+        from: scene,
+        points,
+        ChoiceKind.allCases.filter { ![.order, .postponement, .begin].contains($0) }
+      )
+    }
+  }
 
-  /// How many schedules are known. For tests.
-  var keptSchedules: Int { self.tried.count }
-
-  private mutating func makeSingles(_ points: [Chooser.Point]) {
+  private mutating func makeSingles(from scene: Schedule, _ points: [Chooser.Point], _ kinds: [ChoiceKind]) {
     var singles: [ChoiceKind: [Schedule.Deviation]] = [:]
     for (choice, point) in points.enumerated() {
       for (index, kind) in point.kinds.enumerated() {
         singles[kind, default: []].append(Schedule.Deviation(choice: choice, option: index + 1))
       }
     }
-    for kind in ChoiceKind.allCases {
+    for kind in kinds {
       guard var deviations = singles[kind] else { continue }
       deviations.shuffle(using: &self.random)
-      let schedules = deviations.suffix(Self.maximumSingles).map {
-        Schedule(method: self.method, deviations: [$0])
+      let schedules = deviations.suffix(Self.maximumSingles).map { deviation in
+        var schedule = scene
+        let place = schedule.deviations.firstIndex { $0.choice > deviation.choice }
+        schedule.deviations.insert(deviation, at: place ?? schedule.deviations.endIndex)
+        return schedule
       }
       self.singles.append(schedules)
       self.tried.formUnion(schedules)
