@@ -90,8 +90,16 @@ final class ExplorerDeadlineTests: XCTestCase {
   }
 
   func testTimersThatNobodyStopsAreFound() async throws {
-    for time in [Duration.seconds(100), .seconds(36_000)] {
-      let explorer = self.watching(isStopped: false) { try await $0.sleep(for: time) }
+    let timers: [@Sendable (VirtualClock) async throws -> Void] = [
+      { try await $0.sleep(for: .seconds(100)) },
+      { try await $0.sleep(for: .seconds(36_000)) },
+      { _ in try await Task.sleep(for: .seconds(100)) },
+      { _ in try await Task.sleep(for: .seconds(36_000)) },
+      { _ in try await Task.sleep(until: .now + .seconds(100)) },
+      { _ in try await Task.sleep(nanoseconds: 100_000_000_000) },
+    ]
+    for timer in timers {
+      let explorer = self.watching(isStopped: false, timer)
       try await self.expect("nothing after the end", explorer)
       try await explorer.schedules(200).allowing(.backgroundWork).quiet().explore()
     }
@@ -101,7 +109,21 @@ final class ExplorerDeadlineTests: XCTestCase {
     let timers: [@Sendable (VirtualClock) async throws -> Void] = [
       { try await $0.sleep(for: .seconds(100)) },
       { _ in try await Task.sleep(for: .seconds(100)) },
+      { _ in try await Task.sleep(until: .now + .seconds(100)) },
       { try await $0.sleep(for: .seconds(36_000)) },
+      { clock in
+        async let one: Void = Task.sleep(for: .seconds(100))
+        async let two: Void = clock.sleep(for: .seconds(100))
+        _ = try await (one, two)
+      },
+      { clock in
+        try await withThrowingTaskGroup(of: Void.self) { group in
+          for _ in 0..<3 { group.addTask { try await Task.sleep(for: .seconds(100)) } }
+          group.addTask { try await clock.sleep(for: .seconds(100)) }
+          try await group.next()
+          group.cancelAll()
+        }
+      },
     ]
     for timer in timers {
       try await self.watching(isStopped: true, timer).calls(2).schedules(500).quiet().explore()

@@ -28,11 +28,11 @@ struct ReadyWork {
   private var postponed: [Piece] = []
 
   var isEmpty: Bool { self.pieces.isEmpty }
-  var count: Int { self.pieces.count }
-  /// Whether there are no jobs of tasks.
-  var hasOnlyClosures: Bool {
-    self.pieces.allSatisfy { piece in
-      if case .closure = piece.work { true } else { false }
+  /// How many pieces of work there are if all of them are timers that nobody waits for any more. The job of a `Task.sleep` that was
+  /// cancelled takes two: it comes to its executor, and finds that there is nothing to wake.
+  var piecesOfTimers: Int {
+    self.pieces.reduce(0) { sum, piece in
+      if case .closure = piece.work { sum + 1 } else { sum + 2 }
     }
   }
 

@@ -1,13 +1,12 @@
 /// Notices code under test that still waits on a clock when all calls have ended. Times are since the end of the last call.
 ///
 /// That a timer fires says nothing: there is no way to take back the timer of a `Task.sleep` that was cancelled. Somebody has
-/// waited if a new timer is set, or, for timers of the world's clock, if anything else runs than the timers themselves. So a
-/// single `Task.sleep` that nobody stops is not found.
+/// waited if a new timer is set, or if anything else runs than the timers themselves.
 struct LateWakes {
   /// What there is when time has moved on.
   private struct Moment {
-    /// How many pieces of work have run when the timers have run, too; nil if their work may be more than a piece each.
-    let pieces: Int?
+    /// How many pieces of work have run when the timers have run, too.
+    let pieces: Int
     /// How many timers are left.
     let timers: Int
   }
@@ -36,7 +35,7 @@ struct LateWakes {
   ///   - isContinuing: Whether what has run goes on from something else than a clock.
   mutating func rest(at time: Duration, pieces: Int, timers: Int, isContinuing: Bool) {
     guard let moment = self.moment.take(), !isContinuing else { return }
-    guard timers > moment.timers || moment.pieces.map({ pieces > $0 }) ?? false else { return }
+    guard timers > moment.timers || pieces > moment.pieces else { return }
     self.count += 1
     self.first = self.first ?? time
     self.last = time
@@ -61,7 +60,7 @@ struct LateWakes {
   ///   - ready: What those have brought that were due.
   mutating func advance(pieces: Int, timers: Int, ready: ReadyWork) {
     self.advances += 1
-    self.moment = Moment(pieces: ready.hasOnlyClosures ? pieces + ready.count : nil, timers: timers)
+    self.moment = Moment(pieces: pieces + ready.piecesOfTimers, timers: timers)
   }
 
   /// The rule that is broken, when no more time passes.
