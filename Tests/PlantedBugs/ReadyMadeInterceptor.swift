@@ -2,8 +2,8 @@
 package enum ReadyMadeInterceptor {
   package static let all: [ExplorationCase] = [
     .contextInterceptor, .tracingInterceptor, .metricsInterceptor, .loggingInterceptor,
-    .httpStatusInterceptor, .cookieInterceptor, .wireTapInterceptor, .requestSigner,
-    .credentialsInterceptor, .cacheInterceptors, .persistedRequestInterceptor,
+    .callExplainer, .httpStatusInterceptor, .cookieInterceptor, .wireTapInterceptor, .requestSigner,
+    .credentialsInterceptor, .cacheInterceptors, .cacheOnlyCall, .persistedRequestInterceptor,
     .retryInterceptor, .maximumRetriesInterceptor, .requestInterceptor, .circuitBreakerInterceptor,
     .concurrencyLimitInterceptor, .recommendedSet,
   ]

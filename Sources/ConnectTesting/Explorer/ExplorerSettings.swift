@@ -10,6 +10,8 @@ struct ExplorerSettings: Sendable {
   var idempotency = IdempotencyLevel.unknown
   var server = ExplorerServer.answers(.ok, .unavailable, .headersThenNothing)
   var request: (@Sendable (Int) -> (text: String, headers: Headers))?
+  /// Change the options of a call, with its number.
+  var optionChanges: [@Sendable (_ call: Int, inout CallOptions) -> Void] = []
   var changeConfig: (@Sendable (inout ProtocolClientConfig) -> Void)?
   /// What stands between the client and the explorer's server, nearest to the server first.
   var transports: [TransportWrap] = []

@@ -14,17 +14,22 @@ extension InterceptorExplorer {
 
   /// The same explorer without one interceptor. A test that still passes says nothing about that interceptor.
   ///
-  /// - Parameter place: Counts what was given to ``transport(_:)``, and then the chain, outermost first. Exploring throws if there is
-  ///   no such place.
+  /// - Parameter place: Counts what was given to ``options(_:)``, then what was given to ``transport(_:)``, and then the chain,
+  ///   outermost first. Exploring throws if there is no such place.
   package func withoutInterceptor(at place: Int) -> Self {
     var copy = self
+    if copy.settings.optionChanges.indices.contains(place) {
+      copy.settings.optionChanges.remove(at: place)
+      return copy
+    }
+    var place = place - copy.settings.optionChanges.count
     if copy.settings.transports.indices.contains(place) {
       copy.settings.transports.remove(at: place)
       return copy
     }
-    let place = place - copy.settings.transports.count
+    place -= copy.settings.transports.count
     let build = self.build
-    copy = Self { world in
+    copy = Self { [place] world in
       let subject = try build(world)
       var factories = subject.factories
       guard factories.indices.contains(place) else { throw MissingInterceptor(count: factories.count) }

@@ -107,7 +107,14 @@ extension InterceptorExplorer {
     self.with { $0.request = request }
   }
 
-  /// Changes the client's configuration, for example its limits. Interceptors, host, protocol and logger are the explorer's.
+  /// Changes the options of each call, by its number (from 1): its context, or interceptors of its own. Headers are those of
+  /// ``requests(_:)``. Timeout, compression and formats of messages are the explorer's.
+  public func options(_ change: @escaping @Sendable (_ call: Int, inout CallOptions) -> Void) -> Self {
+    self.with { $0.optionChanges.append(change) }
+  }
+
+  /// Changes the client's configuration, for example its limits. Interceptors, host, protocol, compression, formats of messages and
+  /// logger are the explorer's.
   /// A timeout of the configuration is that of most calls; without one they have 60 seconds, or none.
   public func configuration(_ change: @escaping @Sendable (inout ProtocolClientConfig) -> Void) -> Self {
     self.with { $0.changeConfig = change }

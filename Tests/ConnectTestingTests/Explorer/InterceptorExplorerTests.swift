@@ -79,6 +79,39 @@ final class InterceptorExplorerTests: XCTestCase {
     XCTAssertEqual(replayed?.story, failure?.story)
   }
 
+  private enum TenantKey: CallContextKey {
+    static let defaultValue = "nobody"
+  }
+
+  /// Each call has the context and the interceptors that the test gives it. The server understands it, whatever format it asks for.
+  func testOptionsOfCalls() async throws {
+    try await InterceptorExplorer(of: { _ in
+      HookedInterceptor {
+        UnaryFunction(updateRequest: { $0.headers["x-tenant"] = [$0.context[TenantKey.self]] })
+      }
+    })
+    .calls(3)
+    .options { call, options in
+      if call > 1 { options.context[TenantKey.self] = "tenant \(call)" }
+      options.headers = ["x-ignored": ["yes"]]
+      options.timeout = .milliseconds(1)
+      options.codec = JSONCodec()
+      options.requestCompression = .pool(GzipCompressionPool())
+      options.interceptors.append { _ in
+        HookedInterceptor { UnaryFunction(updateRequest: { $0.headers["x-inner"] = ["\(call)"] }) }
+      }
+    }
+    .configuration { $0.methodFormats = { _ in MethodFormat(codec: JSONCodec()) } }
+    .check("options are there") { run in
+      run.attempts.allSatisfy { attempt in
+        attempt.headers["x-tenant"] == [attempt.call > 1 ? "tenant \(attempt.call)" : "nobody"]
+          && attempt.headers["x-inner"] == ["\(attempt.call)"] && attempt.headers["x-ignored"].isEmpty
+      }
+    }
+    .quiet()
+    .explore()
+  }
+
   private static func failure<Observed>(
     of explorer: InterceptorExplorer<Observed>
   ) async throws -> ExplorationFailure? {

@@ -65,6 +65,36 @@ extension ExplorationCase {
     }
   }
 
+  /// The second call asks the cache alone.
+  static let cacheOnlyCall = ExplorationCase(
+    named: "a call with cacheOnly",
+    ["CachePolicy.cacheOnly", "CacheReadInterceptor", "CacheWriteInterceptor"],
+    doing: ["a hit", "a miss without a request"]
+  ) { witness in
+    InterceptorExplorer { world in
+      let cache = ResponseCache(storage: MemoryCacheStorage(), clock: world.clock)
+      return Subject(interceptors: [
+        { _ in CacheReadInterceptor(cache) }, { _ in CacheWriteInterceptor(cache) },
+      ])
+    }
+    .options { call, options in
+      if call == 2 { options.context[CachePolicy.self] = .cacheOnly }
+    }
+    .calls(2)
+    .idempotency(.noSideEffects)
+    .requests { _ in ("the same for all", [:]) }
+    .server(.answers(.ok, .unavailable, .headersThenNothing))
+    .neighbours(false)
+    .allowing(.recovery, .failure, .sharedResponses)
+    .check("the second call asks no server") { run in
+      for call in run.calls where call.number == 2 {
+        witness.saw("a hit", if: call.error == nil && CacheStatus(call.headers) == .hit)
+        witness.saw("a miss without a request", if: call.code == .failedPrecondition)
+      }
+      return run.attempts.allSatisfy { $0.call == 1 }
+    }
+  }
+
   static let persistedRequestInterceptor = ExplorationCase(
     ["PersistedRequestInterceptor", "HashServer"],
     doing: [HashServer.work, "a whole request goes after its hash"]

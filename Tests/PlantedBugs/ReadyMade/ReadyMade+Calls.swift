@@ -85,6 +85,39 @@ extension ExplorationCase {
     .check("each call has its line") { run in run.countsEnds(run.subject.value) }
   }
 
+  /// Interceptors of each form, with stopwatches around their hooks.
+  static let callExplainer = ExplorationCase(
+    ["CallExplainer", "RetryInterceptor", "CredentialsInterceptor"],
+    doing: ["calls are explained", "a call is repeated", "tokens are shown"]
+  ) { witness in
+    let explainer = CallExplainer()
+    return InterceptorExplorer { world in
+      let store = TokenStore { world.token() }
+      let budget = RetryBudget()
+      let policy = RetryPolicy(random: { 0.5 })
+      return Subject(interceptors: [
+        { _ in RetryInterceptor(policy: policy, budget: budget) },
+        { [credentials = Credentials.explored(in: world, store)] _ in CredentialsInterceptor(credentials) },
+      ])
+    }
+    .options { $1 = $1.explained(by: explainer) }
+    .calls(2)
+    .methods(.every)
+    .idempotency(.idempotent)
+    .server(.everyAnswer)
+    .neighbours(false)
+    .allowing(.failure, .backgroundWork)
+    .check("explanations are true") { run in
+      let explanations = explainer.explanations.suffix(run.calls.count)
+      witness.saw("calls are explained", if: explanations.contains { !$0.interceptors.isEmpty })
+      witness.saw("a call is repeated", if: run.calls.contains { $0.hasWaitedForNextAttempt })
+      witness.saw("tokens are shown", if: run.attempts.contains { $0.headers.contains("authorization") })
+      // A call that is cancelled before its interceptors are made has no explanation.
+      let explained = run.calls.filter { !$0.attempts.isEmpty && $0.endTime != nil }
+      return explanations.isEmpty || Set(explained.map(\.code)).isSubset(of: explanations.map(\.code))
+    }
+  }
+
   static let httpStatusInterceptor = ExplorationCase(
     ["HTTPStatusInterceptor", "StatusServer"],
     doing: ["a status is refused"]

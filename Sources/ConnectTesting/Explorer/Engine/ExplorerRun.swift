@@ -103,6 +103,7 @@ final class ExplorerRun: @unchecked Sendable {
     config.host = "https://explorer.test"
     config.networkProtocol = .connect
     config.codec = ProtoCodec()
+    config.methodFormats = nil
     config.compression = Compression(responses: [])
     config.interceptors = self.chain(factories)
     let transport = ExplorerTransport.make(for: self)

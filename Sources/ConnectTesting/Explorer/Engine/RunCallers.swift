@@ -195,14 +195,28 @@ final class RunCallers {
       number,
       "call \(number) begins\(caller.timeout == nil ? ", without a deadline" : "")"
     )
-    var options = CallOptions(headers: caller.call.requestHeaders, timeout: caller.timeout)
-    options.context[ExplorerCallKey.self] = number
+    let options = self.options(of: caller, run.settings)
     if run.method == .unary {
       self.callers[index].call.sent = [text]
       self.callUnary(index, client, text, options, in: run)
     } else {
       self.callStream(index, client, text, options, in: run)
     }
+  }
+
+  private func options(of caller: Caller, _ settings: ExplorerSettings) -> CallOptions {
+    var options = CallOptions()
+    for change in settings.optionChanges {
+      change(caller.call.number, &options)
+      // What the explorer's server reads and writes.
+      options.codec = nil
+      options.responseParser = nil
+      options.requestCompression = .inherited
+    }
+    options.headers = caller.call.requestHeaders
+    options.timeout = caller.timeout
+    options.context[ExplorerCallKey.self] = caller.call.number
+    return options
   }
 
   private func callUnary(
