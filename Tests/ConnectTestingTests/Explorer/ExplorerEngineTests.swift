@@ -84,6 +84,18 @@ final class ExplorerEngineTests: XCTestCase {
           try await Task.sleep(until: end)
         }
       ),
+      // A task without executor of its own changes executors to sleep, after it has read the clock.
+      (
+        .seconds(7),
+        {
+          try await Task.detached {
+            let start = ContinuousClock.now
+            let end = start + .seconds(7)
+            while start.duration(to: .now) < .milliseconds(120) {}
+            try await Task.sleep(until: end)
+          }.value
+        }
+      ),
     ]
     for (delay, sleep) in sleeps {
       try await InterceptorExplorer { _ in Subject { _ in SleepyInterceptor(sleep) } }
@@ -91,7 +103,7 @@ final class ExplorerEngineTests: XCTestCase {
           let call = run.calls[0]
           return call.endTime == min(delay, call.deadline ?? delay)
         }
-        .allowing(.endlessCalls).schedules(1).quiet().explore()
+        .allowing(.endlessCalls, .backgroundWork).schedules(1).quiet().explore()
     }
   }
 

@@ -21,8 +21,9 @@ final class ExplorerExecutor: CallExecutor, TaskExecutor, @unchecked Sendable {
   var reasons = WaitingReasons()
   /// Whether work has come from other threads.
   private(set) var usedOtherThreads = false
-  /// When the current piece of a task began, in real time.
-  fileprivate var startOfPiece = ContinuousClock.now
+  /// When the current piece of a task began, and the piece that brought it, in real time; nil while there is none. A task may change
+  /// executors between reading the time and sleeping.
+  fileprivate var pieceOfTask: (start: ContinuousClock.Instant, origin: ContinuousClock.Instant)?
 
   /// An executor for the calling thread.
   init(_ watch: ExplorationWatch) {
@@ -50,7 +51,11 @@ final class ExplorerExecutor: CallExecutor, TaskExecutor, @unchecked Sendable {
 
   /// A job of a task, with or without this executor as its preference.
   func take(_ job: UnownedJob) {
-    if self.isInRun { self.add(.job(job), lane: 0) } else { self.post(.job(job)) }
+    if self.isInRun {
+      self.ready.add(Piece(.job(job), origin: self.pieceOfTask?.start))
+    } else {
+      self.post(.job(job))
+    }
   }
 
   private func post(_ work: VirtualThread.Work) {
@@ -104,11 +109,14 @@ final class ExplorerExecutor: CallExecutor, TaskExecutor, @unchecked Sendable {
 
   func runPiece(at index: Int) {
     self.watch.beat()
-    switch self.ready.take(at: index).work {
+    let piece = self.ready.take(at: index)
+    switch piece.work {
     case .closure(let work): work()
     case .job(let job):
-      self.startOfPiece = .now
+      let start = ContinuousClock.now
+      self.pieceOfTask = (start, piece.origin ?? start)
       job.runSynchronously(on: self.asUnownedTaskExecutor())
+      self.pieceOfTask = nil
     }
   }
 
@@ -237,9 +245,10 @@ extension ExplorerExecutor: SchedulingExecutor {
     tolerance: C.Duration?,
     clock: C
   ) {
-    // The task has added its delay to the real time at some moment of its current piece of work.
+    // The task has added its delay to the real time at some moment since its origin.
     let least = clock.now.duration(to: instant) as? Duration ?? .zero
-    let most = least + (self.isCurrent ? self.startOfPiece.duration(to: .now) : .zero)
+    let origin = self.isCurrent ? self.pieceOfTask?.origin : nil
+    let most = least + (origin?.duration(to: .now) ?? .zero)
     self.take(UnownedJob(job), after: .roundest(from: least, through: most))
   }
 }

@@ -8,16 +8,20 @@ struct Piece: Sendable {
   /// Pieces of one lane keep their order; those without lane (0) are independent of all others.
   let lane: Int
   let work: Work
+  /// When the piece of a task began that has brought this one, in real time; nil for what else has brought it.
+  let origin: ContinuousClock.Instant?
 
   /// A piece without lane for a job, and in the lane of calls for a closure.
-  init(_ work: Work) {
+  init(_ work: Work, origin: ContinuousClock.Instant? = nil) {
     self.work = work
+    self.origin = origin
     if case .closure = work { self.lane = Self.callLane } else { self.lane = 0 }
   }
 
   init(_ work: Work, lane: Int) {
     self.work = work
     self.lane = lane
+    self.origin = nil
   }
 }
 
