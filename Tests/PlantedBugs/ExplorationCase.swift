@@ -90,7 +90,7 @@ package struct ExplorationCase: Sendable {
         switch variant {
         case .itself: explorer(false, witness)
         case .mended: explorer(true, witness)
-        case .without(let place): explorer(false, witness).withoutInterceptor(at: place)
+        case .without(let place): explorer(false, witness).withoutPart(at: place)
         }
       return try await explored.quiet().schedules(schedules).seed(seed).explore()
     }

@@ -24,7 +24,7 @@ public struct TraceReader {
   /// How many bytes may stand before the first key.
   private static let longestStart = 4_096
 
-  /// What files begin with that are no text, or none in UTF-8.
+  /// How files begin that are known, but are no text in UTF-8.
   private static let otherStarts: [(start: [UInt8], problem: String)] = [
     ([0x1f, 0x8b], "is compressed: give what `gzip -d` makes of it"),
     ([0x28, 0xb5, 0x2f, 0xfd], "is compressed: give what `zstd -d` makes of it"),
@@ -33,6 +33,8 @@ public struct TraceReader {
     (Array("PK\u{3}\u{4}".utf8), "is compressed: give what `unzip -p` makes of it"),
     ([0xff, 0xfe], "is UTF-16: give what `iconv -f UTF-16 -t UTF-8` makes of it"),
     ([0xfe, 0xff], "is UTF-16: give what `iconv -f UTF-16 -t UTF-8` makes of it"),
+    ([0x7b, 0x00], "is UTF-16: give what `iconv -f UTF-16LE -t UTF-8` makes of it"),
+    ([0x00, 0x7b], "is UTF-16: give what `iconv -f UTF-16BE -t UTF-8` makes of it"),
   ]
 
   private let name: String

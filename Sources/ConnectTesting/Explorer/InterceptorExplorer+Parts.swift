@@ -12,11 +12,11 @@ extension InterceptorExplorer {
     return copy
   }
 
-  /// The same explorer without one interceptor. A test that still passes says nothing about that interceptor.
+  /// The same explorer without one of its parts, mostly interceptors. A test that still passes says nothing about that part.
   ///
   /// - Parameter place: Counts what was given to ``options(_:)``, then what was given to ``transport(_:)``, and then the chain,
   ///   outermost first. Exploring throws if there is no such place.
-  package func withoutInterceptor(at place: Int) -> Self {
+  package func withoutPart(at place: Int) -> Self {
     var copy = self
     if copy.settings.optionChanges.indices.contains(place) {
       copy.settings.optionChanges.remove(at: place)

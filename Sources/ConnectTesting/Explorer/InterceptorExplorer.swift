@@ -38,6 +38,7 @@ public import Connect
 ///
 /// Code that sleeps until a moment of a real clock sleeps for what is left of the time, without what the computer needed for the
 /// current piece of work: as long as its delay was, if the delay is a number of milliseconds and was added to the time just before.
+/// On a busy computer, a delay of few milliseconds may be taken for another one. ``ExplorerWorld/clock`` is exact.
 ///
 /// Code under test must not block the thread, nor loop without suspensions, as `Task.sleep` does in a loop of a cancelled task. The
 /// exploration ends with an ``ExplorationFailure`` then (``hanging(after:)``), but its thread is lost.
@@ -108,7 +109,8 @@ extension InterceptorExplorer {
   }
 
   /// Changes the options of each call, by its number (from 1): its context, or interceptors of its own. Headers are those of
-  /// ``requests(_:)``. Timeout, compression and formats of messages are the explorer's.
+  /// ``requests(_:)``. Timeout, compression and formats of messages are the explorer's. Its other interceptors (``neighbours(_:)``) stand
+  /// outside of a call's own ones.
   public func options(_ change: @escaping @Sendable (_ call: Int, inout CallOptions) -> Void) -> Self {
     self.with { $0.optionChanges.append(change) }
   }

@@ -135,6 +135,7 @@ final class TraceReaderTests: XCTestCase {
       ([0x28, 0xb5, 0x2f, 0xfd, 4], "`zstd -d`"), (Array("BZh91AY".utf8), "`bzip2 -d`"),
       ([0xfd] + Array("7zXZ".utf8) + [0, 0], "`xz -d`"), (Array("PK\u{3}\u{4}".utf8), "`unzip -p`"),
       ([0xff, 0xfe, 0x7b, 0], "is UTF-16"), ([0xfe, 0xff, 0, 0x7b], "is UTF-16"),
+      ([0x7b, 0, 0x22, 0], "UTF-16LE"), ([0, 0x7b, 0, 0x22], "UTF-16BE"),
       (Array("[{}]".utf8), "one list"),
       (Array("hello\n".utf8), "no call in it"), (Array(#"{"resourceSpans":[]}"#.utf8), "no call in it"),
       (Array(#"{"addresses":[],"calls":0}"#.utf8), "no call in it"),

@@ -110,6 +110,9 @@ final class ExplorerDeadlineTests: XCTestCase {
       { try await $0.sleep(for: .seconds(100)) },
       { _ in try await Task.sleep(for: .seconds(100)) },
       { _ in try await Task.sleep(until: .now + .seconds(100)) },
+      { _ in try await Task.sleep(nanoseconds: 100_000_000_000) },
+      { _ in try await ContinuousClock().sleep(for: .seconds(100)) },
+      { _ in try await SuspendingClock().sleep(for: .seconds(100)) },
       { try await $0.sleep(for: .seconds(36_000)) },
       { clock in
         async let one: Void = Task.sleep(for: .seconds(100))

@@ -85,6 +85,7 @@ final class InterceptorExplorerTests: XCTestCase {
 
   /// Each call has the context and the interceptors that the test gives it. The server understands it, whatever format it asks for.
   func testOptionsOfCalls() async throws {
+    let good = TestCount()
     try await InterceptorExplorer(of: { _ in
       HookedInterceptor {
         UnaryFunction(updateRequest: { $0.headers["x-tenant"] = [$0.context[TenantKey.self]] })
@@ -103,13 +104,26 @@ final class InterceptorExplorerTests: XCTestCase {
     }
     .configuration { $0.methodFormats = { _ in MethodFormat(codec: JSONCodec()) } }
     .check("options are there") { run in
-      run.attempts.allSatisfy { attempt in
+      let isGood = run.calls.allSatisfy { $0.code == .ok && $0.received.count == 1 && !$0.attempts.isEmpty }
+      if isGood, run.calls.count == 3 { good.add() }
+      return run.attempts.allSatisfy { attempt in
         attempt.headers["x-tenant"] == [attempt.call > 1 ? "tenant \(attempt.call)" : "nobody"]
           && attempt.headers["x-inner"] == ["\(attempt.call)"] && attempt.headers["x-ignored"].isEmpty
       }
     }
+    .check("the timeout is the explorer's") { run in
+      run.calls.allSatisfy { $0.deadline.map { $0 >= .seconds(60) } ?? true }
+    }
     .quiet()
     .explore()
+    XCTAssertGreaterThan(good.value, 100)
+  }
+
+  /// Those of a call's options are released with their call, too.
+  func testInstancesOfOptionsAreReleased() async throws {
+    let explorer = InterceptorExplorer(of: [])
+      .options { _, options in options.interceptors.append { _ in Mistakes.Registered() } }
+    try await self.expect("instances are released", explorer)
   }
 
   private static func failure<Observed>(

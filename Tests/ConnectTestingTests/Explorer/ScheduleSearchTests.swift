@@ -85,16 +85,35 @@ final class ScheduleSearchTests: XCTestCase {
     XCTAssertGreaterThan(Set(seen).count, 120)
   }
 
+  /// However many kinds there are, each has its turn.
+  func testKindsTakeTurns() {
+    for count in 1...ChoiceKind.allCases.count {
+      let kinds = ChoiceKind.allCases.filter { $0 != .begin }.prefix(count)
+      var plan = SearchPlan(.unary, SeededRandom(seed: 1))
+      var seen: Set<ChoiceKind> = []
+      for _ in 0..<(3 * kinds.count) {
+        var chooser = plan.next()
+        for _ in 0..<100 { for kind in kinds { _ = chooser.choose(kind, among: 2) } }
+        let schedule = chooser.schedule(Schedule(method: .unary))
+        if schedule.deviations.count == 1 {
+          seen.formUnion(schedule.deviations.flatMap { chooser.points[$0.choice].kinds })
+        }
+        plan.didRun(schedule, chooser.points, isNew: false)
+      }
+      XCTAssertEqual(seen, Set(kinds))
+    }
+  }
+
   /// Of several calls, each may begin after the end of the one before. This is a start for single deviations, too.
   func testSearchTriesEachSingleDeviationOfCallsInTurns() {
     var plan = SearchPlan(.unary, SeededRandom(seed: 1))
     let turns = [1, 3].map { Schedule.Deviation(choice: $0, option: RunCallers.optionOfTurns) }
     var seen: [Schedule] = []
-    for _ in 0..<100 {
+    for _ in 0..<120 {
       var chooser = plan.next()
       for _ in 0..<2 {
         _ = chooser.choose([.timeout])
-        _ = chooser.choose(.begin, among: 10)
+        _ = chooser.choose(.begin, among: RunCallers.optionOfTurns + 1)
       }
       for _ in 0..<20 { _ = chooser.choose([.order, .cancellation]) }
       let schedule = chooser.schedule(Schedule(method: .unary))

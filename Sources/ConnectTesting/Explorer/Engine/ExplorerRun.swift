@@ -117,17 +117,10 @@ final class ExplorerRun: @unchecked Sendable {
 
   private func chain(_ factories: [InterceptorFactory]) -> [InterceptorFactory] {
     let here = Confined(self)
-    let watched = factories.map { factory -> InterceptorFactory in
-      { config in
-        let interceptor = factory(config)
-        here.value.instances.note(interceptor)
-        return interceptor
-      }
-    }
     func neighbour(isOuter: Bool) -> InterceptorFactory {
       { _ in NeighbourInterceptor(here.value, isOuter: isOuter, number: here.value.callers.beginning) }
     }
-    return [neighbour(isOuter: true)] + watched + [neighbour(isOuter: false)]
+    return [neighbour(isOuter: true)] + self.instances.watched(factories) + [neighbour(isOuter: false)]
   }
 
   /// Does one thing.

@@ -12,7 +12,7 @@ final class RunCallers {
     case afterPieces(Int)
     /// After the end of the call before, and this time.
     case afterEnd(Duration)
-    /// After the end of the call before, and all work that is left then.
+    /// After the end of the call before, and all work that needs no time then.
     case afterRest
   }
 
@@ -108,7 +108,7 @@ final class RunCallers {
     .afterPieces(8), .afterPieces(12), .afterEnd(.seconds(120)), .afterRest,
   ]
 
-  /// The option with which a call begins when nothing is left to do of the one before.
+  /// The option with which calls take turns.
   static let optionOfTurns = RunCallers.begins.count - 1
 
   // MARK: State
@@ -195,7 +195,7 @@ final class RunCallers {
       number,
       "call \(number) begins\(caller.timeout == nil ? ", without a deadline" : "")"
     )
-    let options = self.options(of: caller, run.settings)
+    let options = self.options(of: caller, in: run)
     if run.method == .unary {
       self.callers[index].call.sent = [text]
       self.callUnary(index, client, text, options, in: run)
@@ -204,10 +204,11 @@ final class RunCallers {
     }
   }
 
-  private func options(of caller: Caller, _ settings: ExplorerSettings) -> CallOptions {
+  private func options(of caller: Caller, in run: ExplorerRun) -> CallOptions {
     var options = CallOptions()
-    for change in settings.optionChanges {
-      change(caller.call.number, &options)
+    if !run.settings.optionChanges.isEmpty {
+      for change in run.settings.optionChanges { change(caller.call.number, &options) }
+      options.interceptors = run.instances.watched(options.interceptors)
       // What the explorer's server reads and writes.
       options.codec = nil
       options.responseParser = nil

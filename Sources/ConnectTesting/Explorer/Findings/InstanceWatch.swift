@@ -18,7 +18,19 @@ final class InstanceWatch {
   /// Those that serve several calls, on purpose.
   private var shared: Set<ObjectIdentifier> = []
 
-  func note(_ interceptor: any Interceptor) {
+  /// The same factories, whose instances are to be released with their call.
+  func watched(_ factories: [InterceptorFactory]) -> [InterceptorFactory] {
+    let here = Confined(self)
+    return factories.map { factory in
+      { config in
+        let interceptor = factory(config)
+        here.value.note(interceptor)
+        return interceptor
+      }
+    }
+  }
+
+  private func note(_ interceptor: any Interceptor) {
     guard type(of: interceptor) is AnyClass else { return }
     let object = interceptor as AnyObject
     let identity = ObjectIdentifier(object)

@@ -23,6 +23,7 @@ struct SearchPlan {
   private var sceneUnderWay: Schedule?
   /// Single deviations from scenes that were not tried, by scene and kind, the next ones last.
   private var singles: [[Schedule]] = []
+  private var singleCount = 0
   private(set) var parents: [Parent] = []
   private(set) var tried: Set<Schedule> = []
   private var count = 0
@@ -61,7 +62,8 @@ struct SearchPlan {
   private mutating func takeSingle() -> Schedule? {
     // After each four single deviations one of another sort, so that a long list does not use up all schedules.
     guard !self.singles.isEmpty, !self.count.isMultiple(of: 4) else { return nil }
-    let place = self.count % self.singles.count
+    self.singleCount += 1
+    let place = self.singleCount % self.singles.count
     let schedule = self.singles[place].popLast()
     if self.singles[place].isEmpty { self.singles.remove(at: place) }
     return schedule
@@ -101,15 +103,15 @@ struct SearchPlan {
   /// If the schedule is a scene that was tried for the first time, its single deviations are next.
   private mutating func makeSingles(_ schedule: Schedule, _ points: [Chooser.Point]) {
     if schedule.deviations.isEmpty, self.tried.insert(schedule).inserted {
-      self.makeSingles(from: schedule, points, ChoiceKind.allCases)
       let begins = points.indices.filter { points[$0].kinds.first == .begin }
-      guard !begins.isEmpty else { return }
-      self.nextScene = Schedule(
+      let turns = Schedule(
         method: self.method,
         deviations: begins.map { Schedule.Deviation(choice: $0, option: RunCallers.optionOfTurns) }
       )
+      if self.tried.insert(turns).inserted { self.nextScene = turns }
+      self.makeSingles(from: schedule, points, ChoiceKind.allCases)
     } else if let scene = self.sceneUnderWay.take(), scene == schedule {
-      // Other orders are for work at the same time.
+      // Orders of work matter most where calls are at work at the same time. Here they would use up the schedules.
       self.makeSingles(
         from: scene,
         points,
@@ -128,14 +130,13 @@ struct SearchPlan {
     for kind in kinds {
       guard var deviations = singles[kind] else { continue }
       deviations.shuffle(using: &self.random)
-      let schedules = deviations.suffix(Self.maximumSingles).map { deviation in
+      let schedules = deviations.suffix(Self.maximumSingles).compactMap { deviation in
         var schedule = scene
         let place = schedule.deviations.firstIndex { $0.choice > deviation.choice }
         schedule.deviations.insert(deviation, at: place ?? schedule.deviations.endIndex)
-        return schedule
+        return self.tried.insert(schedule).inserted ? schedule : nil
       }
-      self.singles.append(schedules)
-      self.tried.formUnion(schedules)
+      if !schedules.isEmpty { self.singles.append(schedules) }
     }
   }
 }
