@@ -15,6 +15,19 @@ final class ScheduleSearchTests: XCTestCase {
     XCTAssertEqual(schedule.deviations, [.init(choice: 3, option: 2), .init(choice: 17, option: 1)])
     XCTAssertEqual(schedule.description, text)
     XCTAssertEqual(try Schedule(parsing: "unary", methods: [.unary]).deviations, [])
+    XCTAssertEqual(try Schedule(parsing: "\n  unary 3:2\r\n\t17:1 \n", methods: [.unary]), schedule)
+  }
+
+  func testSchedulesOfOtherMethodsSayWhatIsMissing() {
+    XCTAssertThrowsError(try Schedule(parsing: "serverStream 3:2", methods: [.unary])) {
+      XCTAssertTrue("\($0)".contains("needs .methods([.serverStream])"), "\($0)")
+    }
+    XCTAssertThrowsError(try Schedule(parsing: "3:2", methods: [.unary, .clientStream])) {
+      XCTAssertTrue(
+        "\($0)".contains("has to begin with a method of the explorer: unary, clientStream"),
+        "\($0)"
+      )
+    }
   }
 
   func testWrongTextsAreRefused() {

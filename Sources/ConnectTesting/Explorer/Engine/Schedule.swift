@@ -28,13 +28,18 @@ extension Schedule: CustomStringConvertible {
 
   /// - Throws: ``ExplorerScheduleError`` if `text` is none of a schedule, or its method is none of the explorer's.
   init(parsing text: String, methods: [StreamType]) throws(ExplorerScheduleError) {
-    let words = text.split(separator: " ")
+    // Mails and terminals wrap lines.
+    let words = text.split(whereSeparator: \.isWhitespace)
     guard let method = methods.first(where: { $0.explorerName == words.first ?? "" }) else {
-      throw ExplorerScheduleError(
-        text: text,
-        reason: "it has to begin with a method of the explorer: "
-          + methods.map(\.explorerName).joined(separator: ", ")
-      )
+      let all: [StreamType] = [.unary, .clientStream, .serverStream, .bidirectionalStream]
+      let reason =
+        if let name = all.first(where: { $0.explorerName == words.first ?? "" })?.explorerName {
+          "it is one of \(name) calls, which the explorer does not make: it needs .methods([.\(name)])"
+        } else {
+          "it has to begin with a method of the explorer: "
+            + methods.map(\.explorerName).joined(separator: ", ")
+        }
+      throw ExplorerScheduleError(text: text, reason: reason)
     }
     self.init(method: method)
     for word in words.dropFirst() {
