@@ -25,3 +25,18 @@ public struct ExplorationAllowance: OptionSet, Sendable, Hashable {
   /// Calls may make more than ten attempts.
   public static let manyAttempts = ExplorationAllowance(rawValue: 1 << 8)
 }
+
+extension ExplorationAllowance: CustomStringConvertible {
+  private static let names: [(ExplorationAllowance, String)] = [
+    (.recovery, ".recovery"), (.failure, ".failure"), (.changedMessages, ".changedMessages"),
+    (.changedMetadata, ".changedMetadata"), (.sharedResponses, ".sharedResponses"),
+    (.backgroundWork, ".backgroundWork"),
+    (.sharedInstances, ".sharedInstances"), (.endlessCalls, ".endlessCalls"),
+    (.manyAttempts, ".manyAttempts"),
+  ]
+
+  /// As in code, for example `.recovery, .failure`.
+  public var description: String {
+    Self.names.filter { self.contains($0.0) }.map(\.1).joined(separator: ", ")
+  }
+}

@@ -12,17 +12,29 @@ public struct ExplorationFailure: Error, Sendable, CustomStringConvertible {
   public let test: String
   /// How many schedules were run until the rule was broken.
   public let schedulesUntilFound: Int
+  /// What lifts the rule (``InterceptorExplorer/allowing(_:)``), for an interceptor that breaks it on purpose; nil if nothing does.
+  public let allowance: ExplorationAllowance?
+  /// Whether the rule was broken again when the schedule ran again for its story. It is not if something differs from run to run.
+  public let breaksAgain: Bool
 
   public var description: String {
-    """
-    the rule “\(self.rule)” is broken: \(self.reason)
+    let purpose = self.allowance.map { "\nif that is on purpose: .allowing(\($0))" } ?? ""
+    let again =
+      self.breaksAgain
+      ? "again:"
+      : """
+      but the rule was not broken again when the schedule ran again, which the story is of. Something differs from run to run: other
+      threads, real clocks, random numbers, or state that is not made in the explorer's closure. To try again:
+      """
+    return """
+      the rule “\(self.rule)” is broken: \(self.reason)\(purpose)
 
-    \(self.story)
+      \(self.story)
 
-    found in schedule \(self.schedulesUntilFound); again:
+      found in schedule \(self.schedulesUntilFound)\(self.breaksAgain ? ";" : ",") \(again)
 
-    \(self.test)
-    """
+      \(self.test)
+      """
   }
 }
 
@@ -30,7 +42,8 @@ extension ExplorationFailure {
   /// - Parameters:
   ///   - story: Of the schedule.
   ///   - found: How many schedules were run.
-  init(_ finding: Finding, _ story: String, _ schedule: Schedule, found: Int) {
+  ///   - breaksAgain: Whether the story is of a run that breaks the rule.
+  init(_ finding: Finding, _ story: String, _ schedule: Schedule, found: Int, breaksAgain: Bool = true) {
     let digits = schedule.deviations.map { "\($0.choice)_\($0.option)" }.joined(separator: "_")
     let name = "testSchedule" + (digits.isEmpty ? "WithoutDeviations" : digits)
     self.init(
@@ -44,7 +57,9 @@ extension ExplorationFailure {
           try await explorer.replay("\(schedule)")
         }
         """,
-      schedulesUntilFound: found
+      schedulesUntilFound: found,
+      allowance: finding.allowance,
+      breaksAgain: breaksAgain
     )
   }
 }

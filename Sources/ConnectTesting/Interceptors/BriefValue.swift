@@ -9,6 +9,12 @@ func describe(_ value: Any) -> String {
   return line.count > 200 ? "\(line.prefix(200))…" : line
 }
 
+/// The text, or only its beginning if it is long.
+func shortened(_ text: String, to limit: Int = 200) -> String {
+  let start = text.unicodeScalars.prefix(limit)
+  return start.endIndex == text.endIndex ? text : "\(String(start))…"
+}
+
 /// A value of ``Connect`` with a special text for ``describe(_:)``.
 protocol BriefValue {
   var brief: String { get }

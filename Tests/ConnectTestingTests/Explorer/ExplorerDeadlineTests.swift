@@ -58,6 +58,54 @@ final class ExplorerDeadlineTests: XCTestCase {
     try await explorer.allowing(.endlessCalls).quiet().explore()
   }
 
+  /// Holds the second call, by a clock or by `Task.sleep`.
+  private struct HeldSecond: AsyncUnaryInterceptor {
+    let pause: @Sendable () async throws -> Void
+
+    func interceptUnary<Input: Sendable, Output: Sendable>(
+      _ request: HTTPRequest<Input>,
+      method: MethodSpec<Input, Output>,
+      next: UnaryNext<Input, Output>
+    ) async throws -> ResponseMessage<Output> {
+      if request.headers["x-canary"] == ["canary-2"] { try await self.pause() }
+      return try await next(request)
+    }
+  }
+
+  /// A timer that is due at the deadline of another call is a timer like others.
+  func testTimersAtTheDeadlineOfAnotherCallRaiseNoAlarm() async throws {
+    let pauses: [@Sendable (VirtualClock) async throws -> Void] = [
+      { try await $0.sleep(for: .seconds(10)) }, { _ in try await Task.sleep(for: .seconds(10)) },
+    ]
+    for pause in pauses {
+      let explorer = InterceptorExplorer { world in
+        Subject { _ in HeldSecond { try await pause(world.clock) } }
+      }
+      .calls(2).neighbours(false).quiet()
+      .configuration { $0.timeout = .seconds(10) }
+      // The second call has a minute more.
+      try await explorer.check("it is held until the deadline of the first one") { run in
+        run.calls[0].deadline == .seconds(10) && run.calls[1].endTime == .seconds(10)
+          && run.calls[1].deadline == .seconds(70) + .milliseconds(2)
+          && run.calls.allSatisfy { $0.error == nil }
+      }
+      .replay("unary 2:1")
+      try await self.expect("no wait beyond the deadline", explorer)
+      try await explorer.allowing(.endlessCalls).explore()
+    }
+  }
+
+  func testLongTimeoutsRaiseNoAlarm() async throws {
+    for (pause, timeout) in [(5_400, 7_200), (100, 1 << 40)] {
+      try await InterceptorExplorer { world in
+        Subject { _ in HeldSecond { try await world.clock.sleep(for: .seconds(pause)) } }
+      }
+      .calls(2).neighbours(false).quiet()
+      .configuration { $0.timeout = .seconds(timeout) }
+      .explore()
+    }
+  }
+
   // MARK: After the end
 
   /// An interceptor with a task for each call, whose outcome nobody sees.

@@ -38,6 +38,21 @@ final class ExplorerRulesTests: XCTestCase {
     )
   }
 
+  func testHeadersOfEarlierAttempts() async throws {
+    for name in ["x-answer", "x-answer-trailer"] {
+      let explorer = InterceptorExplorer(of: { _ in Mistakes.keepsMetadata(name) })
+      try await self.expect("headers and trailers arrive", explorer)
+      try await explorer.allowing(.changedMetadata).quiet().explore()
+    }
+  }
+
+  func testDoubledHeaders() async throws {
+    for name in ["x-answer", "x-answer-trailer"] {
+      let explorer = InterceptorExplorer(of: { _ in Mistakes.doublesMetadata(name) })
+      try await self.expect("headers and trailers arrive", explorer)
+    }
+  }
+
   func testSwallowedErrors() async throws {
     let explorer = InterceptorExplorer(of: { _ in Mistakes.swallowsErrors() })
     try await self.expect("errors are not swallowed", explorer)

@@ -1,8 +1,9 @@
 import Connect
-import ConnectTesting
 import NIOCore
 import Synchronization
 import XCTest
+
+@testable import ConnectTesting
 
 /// What the explorer knows of messages and headers, wherever they are and however short they are.
 final class ExplorerValuesTests: XCTestCase {
@@ -160,5 +161,54 @@ final class ExplorerValuesTests: XCTestCase {
         .idempotency(.noSideEffects)
         .configuration { $0.hedging = { _ in HedgingPolicy(maximumAttempts: 3, delay: .milliseconds(10)) } }
     )
+  }
+
+  // MARK: Long values
+
+  func testPartsOfTexts() {
+    XCTAssertTrue("canary-1-2".hasPart("y-1"))
+    XCTAssertTrue("canary".hasPart(""))
+    XCTAssertFalse("canary".hasPart("canary-1"))
+    // Texts with zeros.
+    XCTAssertTrue("a\0canary".hasPart("canary"))
+    XCTAssertTrue("a\0canary".hasPart("a\0c"))
+    XCTAssertFalse("acanary".hasPart("a\0c"))
+    XCTAssertFalse("a\0canary".hasPart("ac"))
+    // A search that begins anew at each place would take hours.
+    let text = String(repeating: "a", count: 2_000_000)
+    XCTAssertFalse(text.hasPart(String(repeating: "a", count: 1_000_000) + "b"))
+    XCTAssertTrue((text + "b").hasPart(String(repeating: "a", count: 1_000_000) + "b"))
+  }
+
+  func testLongMessagesRaiseNoAlarm() async throws {
+    let explorer = InterceptorExplorer(of: { _ in PassingInterceptor() })
+      .calls(2).schedules(10).quiet()
+      // Answers are no longer than this.
+      .configuration { $0.limits.maximumReceivedMessageSize = 10_000 }
+    try await explorer.requests { (String(repeating: "x", count: 100_000 / $0), [:]) }.explore()
+    let long = explorer.calls(1).schedules(2).requests { _ in (String(repeating: "x", count: 1_100_000), [:])
+    }
+    try await long.methods([.serverStream]).explore()
+    try await long.methods([.clientStream]).explore()
+  }
+
+  func testStoriesHaveTheBeginningsOfLongMessages() async throws {
+    let explorer = InterceptorExplorer(of: { _ in PassingInterceptor() })
+      .methods([.serverStream])
+      .requests { _ in
+        (String(repeating: "x", count: 5_000), ["x-long": [String(repeating: "y", count: 5_000)]])
+      }
+      .check("no") { _ in false }
+    do {
+      try await explorer.explore()
+      XCTFail("nothing was found")
+    } catch let failure as ExplorationFailure {
+      XCTAssertTrue(failure.story.contains("“" + String(repeating: "x", count: 200) + "…”"), failure.story)
+      XCTAssertTrue(
+        failure.story.contains("x-long: " + String(repeating: "y", count: 200) + "…"),
+        failure.story
+      )
+      XCTAssertLessThan(failure.story.utf8.count, 10_000)
+    }
   }
 }

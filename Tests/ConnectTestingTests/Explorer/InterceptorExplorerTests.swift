@@ -148,4 +148,45 @@ final class InterceptorExplorerTests: XCTestCase {
       return failure
     }
   }
+
+  // MARK: State outside of the closure
+
+  /// Swallows some of the errors that it sees in its process.
+  private func swallowing(_ isSwallowed: @escaping @Sendable (_ number: Int) -> Bool) -> InterceptorExplorer<
+    Void
+  > {
+    let count = TestCount()
+    return InterceptorExplorer(of: { _ in
+      HookedInterceptor {
+        UnaryFunction(updateResponse: { response in
+          guard response.code == .unavailable else { return .proceed }
+          count.add()
+          if isSwallowed(count.value) { response = HTTPResponse(message: ByteBuffer()) }
+          return .proceed
+        })
+      }
+    })
+  }
+
+  func testAFailureThatDoesNotComeAgainSaysSo() async throws {
+    do {
+      try await self.swallowing { $0 == 5 }.explore()
+      XCTFail("nothing was found")
+    } catch let failure as ExplorationFailure {
+      XCTAssertEqual(failure.rule, "errors are not swallowed")
+      XCTAssertFalse(failure.breaksAgain)
+      XCTAssertTrue(failure.description.contains("not broken again"), failure.description)
+    }
+  }
+
+  func testAFailureThatComesAgainAtTimesHasItsStory() async throws {
+    do {
+      try await self.swallowing { $0.isMultiple(of: 3) }.explore()
+      XCTFail("nothing was found")
+    } catch let failure as ExplorationFailure {
+      XCTAssertTrue(failure.breaksAgain, failure.description)
+      XCTAssertTrue(failure.story.contains("call 1 ends: ok"), failure.description)
+      XCTAssertFalse(failure.description.contains("not broken again"), failure.description)
+    }
+  }
 }

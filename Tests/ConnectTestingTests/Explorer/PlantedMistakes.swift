@@ -79,6 +79,35 @@ enum Mistakes {
     }
   }
 
+  /// Adds the values of earlier attempts to those of the last one.
+  static func keepsMetadata(_ name: String) -> any Interceptor {
+    var headers: [String] = []
+    var trailers: [String] = []
+    var count = 0
+    return HookedInterceptor {
+      UnaryFunction(updateResponse: { response in
+        headers += response.headers[name]
+        trailers += response.trailers[name]
+        count += 1
+        if count == 1, response.code == .unavailable { return .retry(after: .zero) }
+        if !headers.isEmpty { response.headers[name] = headers }
+        if !trailers.isEmpty { response.trailers[name] = trailers }
+        return .proceed
+      })
+    }
+  }
+
+  /// Merges a field with itself.
+  static func doublesMetadata(_ name: String) -> any Interceptor {
+    HookedInterceptor {
+      UnaryFunction(updateResponse: { response in
+        if response.headers.contains(name) { response.headers[name] += response.headers[name] }
+        if response.trailers.contains(name) { response.trailers[name] += response.trailers[name] }
+        return .proceed
+      })
+    }
+  }
+
   /// Shows an empty message in place of an error.
   static func swallowsErrors() -> any Interceptor {
     HookedInterceptor {

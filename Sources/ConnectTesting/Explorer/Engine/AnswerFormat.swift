@@ -14,7 +14,8 @@ struct AnswerFormat {
   func text(_ number: Int, to messages: [String]) -> String {
     let index = self.method == .bidirectionalStream ? number - 1 : 0
     let message = messages.indices.contains(index) ? messages[index] : "nothing"
-    return "\(self.id): answer \(number) to \(message)"
+    // Of a long message only the beginning, so that no answer is too long for the client.
+    return "\(self.id): answer \(number) to \(shortened(message, to: 1_000))"
   }
 
   func head(_ code: Code) -> HTTPResponseHead {
@@ -52,7 +53,7 @@ struct ReceivedRequest {
   private(set) var messages: [String] = []
   /// Whether the request is complete.
   var isComplete = false
-  private var envelopes = EnvelopeDecoder(maximumMessageSize: 1 << 20)
+  private var envelopes = EnvelopeDecoder(maximumMessageSize: .max)
 
   /// - Parameter isUnary: Whether a body is one message. The message of a GET request is in the query of its target.
   init(_ request: HTTPStreamRequest, isUnary: Bool) {

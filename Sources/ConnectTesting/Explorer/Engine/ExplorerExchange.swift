@@ -50,7 +50,7 @@ final class ExplorerExchange: HTTPStream {
       exchange.request.read(bytes)
       exchange.attempt.messages = exchange.request.messages
       for text in exchange.request.messages.dropFirst(count) {
-        exchange.tell("message", "the server receives “\(text)”")
+        exchange.tell("message", "the server receives “\(shortened(text))”")
       }
       exchange.handler?.streamDidBecomeWritable()
       exchange.proceed()
@@ -201,7 +201,7 @@ final class ExplorerExchange: HTTPStream {
     guard self.isOpen else { return }
     let text = self.format.text(number, to: self.request.messages)
     self.replies.append(text)
-    self.tell("reply", "the server sends “\(text)”")
+    self.tell("reply", "the server sends “\(shortened(text))”")
     self.handler?.streamDidReceive(self.format.message(text))
   }
 

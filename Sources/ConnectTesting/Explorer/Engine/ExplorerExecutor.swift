@@ -109,6 +109,7 @@ final class ExplorerExecutor: CallExecutor, TaskExecutor, @unchecked Sendable {
 
   func runPiece(at index: Int) {
     self.watch.beat()
+    self.reasons.deadline = nil
     let piece = self.ready.take(at: index)
     switch piece.work {
     case .closure(let work): work()
@@ -118,6 +119,13 @@ final class ExplorerExecutor: CallExecutor, TaskExecutor, @unchecked Sendable {
       job.runSynchronously(on: self.asUnownedTaskExecutor())
       self.pieceOfTask = nil
     }
+  }
+
+  /// A call begins in this piece of work, or right after this. The timer of its deadline is no reason to wait.
+  ///
+  /// - Parameter timeout: Nil for none.
+  func callBegins(timeout: Duration?) {
+    self.reasons.deadline = timeout.map { self.thread.time(after: $0) }
   }
 
   var nextTime: Duration? { self.thread.timers.nextTime.map { .nanoseconds($0) } }
@@ -162,10 +170,18 @@ final class ExplorerExecutor: CallExecutor, TaskExecutor, @unchecked Sendable {
 
 /// Why time may have to pass before calls are over.
 struct WaitingReasons {
-  /// When calls have to end. Timers that are due then are no reason to wait.
-  var deadlines: Set<Duration> = []
+  /// The end of the call that begins in this piece of work, in nanoseconds; nil if it has no deadline, or its timer is set.
+  fileprivate var deadline: Int64?
   /// How many timers besides those of deadlines are set.
   fileprivate(set) var timerCount = 0
+
+  /// Whether the timer is that of the deadline of the call that begins. It is the call's first one, so that others that are due at
+  /// the same time come later.
+  fileprivate mutating func takesDeadline(_ due: Int64, _ work: VirtualThread.Work) -> Bool {
+    guard case .closure = work, self.deadline == due else { return false }
+    self.deadline = nil
+    return true
+  }
 }
 
 /// Confined to the executor, but for `cancel`.
@@ -196,7 +212,7 @@ private final class ExplorerTimer: CallTimer, @unchecked Sendable {
       self.end()
       executor.add(work, lane: 0)
     }
-    self.isReason = !executor.reasons.deadlines.contains(.nanoseconds(due))
+    self.isReason = !executor.reasons.takesDeadline(due, work)
     if self.isReason { executor.reasons.timerCount += 1 }
   }
 

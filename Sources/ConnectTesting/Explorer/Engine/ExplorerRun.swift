@@ -223,7 +223,7 @@ final class ExplorerRun: @unchecked Sendable {
       )
       return true
     }
-    if !mayWorkOn, let finding = self.lateWakes.finding { self.log.find(finding.rule, finding.reason) }
+    if !mayWorkOn, let finding = self.lateWakes.finding { self.log.find(finding) }
     return false
   }
 

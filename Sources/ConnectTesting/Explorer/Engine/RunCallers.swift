@@ -77,7 +77,7 @@ final class RunCallers {
           ),
           text: request.text,
           begin: begin,
-          timeout: hasTimeout ? timeout ?? limit : timeout == nil ? nil : limit,
+          timeout: hasTimeout ? timeout ?? limit : timeout.map { $0.clamped + limit },
           neighbour: neighbour
         )
       )
@@ -125,9 +125,13 @@ final class RunCallers {
 
   func hasTimeout(_ number: Int) -> Bool { self.callers[number - 1].timeout != nil }
 
-  /// The first call that would not have ended `limit` after its beginning or its cancellation.
+  /// The first call that would not have ended `limit` after its cancellation, or after its beginning if it has no deadline.
   func firstOpen(longerThan limit: Duration, by time: Duration) -> ExploredCall? {
-    self.callers.first { $0.isOpen && ($0.call.cancelTime ?? $0.call.startTime) + limit < time }?.call
+    self.callers.first { caller in
+      guard caller.isOpen else { return false }
+      if let cancelTime = caller.call.cancelTime { return cancelTime + limit < time }
+      return caller.call.deadline == nil && caller.call.startTime + limit < time
+    }?.call
   }
 
   /// The first call that has not ended; those that were not cancelled come first.
@@ -182,9 +186,7 @@ final class RunCallers {
     self.callers[index].hasBegun = true
     self.callers[index].call.startTime = now
     if let timeout = caller.timeout {
-      let deadline = now + max(timeout.clamped, .zero)
-      self.callers[index].call.deadline = deadline
-      run.executor.reasons.deadlines.insert(deadline)
+      self.callers[index].call.deadline = now + max(timeout.clamped, .zero)
     }
     if self.callers.contains(where: { $0.isOpen && $0.call.number != number }) {
       run.log.cover("calls at the same time")
@@ -233,6 +235,7 @@ final class RunCallers {
       let (callers, run) = here.value
       // The interceptors are made before the first suspension.
       callers.beginning = index + 1
+      run.executor.callBegins(timeout: options.timeout)
       let response = await client.unary(method, Text(text), options: options)
       callers.end(index, in: run) { call in
         call.headers = response.headers
@@ -255,6 +258,7 @@ final class RunCallers {
   ) {
     let here = Confined((callers: self, run: run))
     self.beginning = index + 1
+    run.executor.callBegins(timeout: options.timeout)
     let handle: StreamHandle<Text, Text>
     switch run.method {
     case .clientStream:
@@ -284,7 +288,7 @@ final class RunCallers {
           let (callers, run) = here.value
           guard callers.callers[index].isOpen else { return }
           callers.callers[index].call.sent.append(text)
-          run.log.tell("send", index + 1, "call \(index + 1) sends “\(text)”")
+          run.log.tell("send", index + 1, "call \(index + 1) sends “\(shortened(text))”")
           handle.send(Text(text))
         },
         lane: 10 + index
@@ -309,7 +313,7 @@ final class RunCallers {
       self.callers[index].call.headers = headers
       self.callers[index].call.headersTime = run.executor.now
     case .message(let message):
-      run.log.tell("message arrives", number, "call \(number) receives “\(message.value)”")
+      run.log.tell("message arrives", number, "call \(number) receives “\(shortened(message.value))”")
       self.callers[index].call.received.append(message.value)
     case .complete(_, let error, let trailers):
       self.end(index, in: run) { call in

@@ -4,6 +4,8 @@ internal import Connect
 struct Finding: Error, Hashable {
   let rule: String
   let reason: String
+  /// What lifts the rule; nil if nothing does.
+  var allowance: ExplorationAllowance?
 }
 
 /// What has happened in a run: the story, its hash, what was covered, and which rules are broken.
@@ -55,9 +57,13 @@ final class RunLog {
   func cover(_ name: String) { self.coverage[name, default: 0] += 1 }
 
   /// A rule is broken. The first one counts.
-  func find(_ rule: String, _ reason: String) {
-    guard self.finding == nil else { return }
-    self.finding = Finding(rule: rule, reason: reason)
+  func find(_ finding: Finding) {
+    if self.finding == nil { self.finding = finding }
+  }
+
+  /// - Parameter allowance: What lifts the rule; nil if nothing does.
+  func find(_ rule: String, _ reason: String, liftedBy allowance: ExplorationAllowance? = nil) {
+    self.find(Finding(rule: rule, reason: reason, allowance: allowance))
   }
 
   var story: String { Self.story(self.lines) }

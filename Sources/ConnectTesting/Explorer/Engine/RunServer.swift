@@ -46,7 +46,7 @@ final class RunServer {
       !Self.usual.contains(field.name.lowercased()) && !field.name.lowercased().hasPrefix("connect-")
     }
     guard !shown.isEmpty else { return "" }
-    return " with " + shown.map { "\($0.name): \($0.value)" }.joined(separator: ", ")
+    return " with " + shown.map { "\($0.name): \(shortened($0.value))" }.joined(separator: ", ")
   }
 
   private static let usual: Set<String> = [

@@ -68,7 +68,7 @@ struct TimePassing {
     } else if self.run.settings.allowance.contains(.endlessCalls) {
       self.run.callers.giveUp(call.number, in: self.run)
     } else {
-      self.run.log.find("each call ends", reason(call.number))
+      self.run.log.find("each call ends", reason(call.number), liftedBy: .endlessCalls)
     }
     return true
   }

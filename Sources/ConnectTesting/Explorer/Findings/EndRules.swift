@@ -60,7 +60,10 @@ struct EndRules {
         guard owner.number != other.number else { continue }
         let others = owner.number == call.number ? values : ForeignValues(of: other, unlike: owner)
         if let (value, place) = others.first(in: attempt) {
-          return self.leak(value, of: other, in: "\(place) of call \(call.number)")
+          // A request that is the other call's as a whole may be sent on purpose. A mixture may not.
+          let isWhole = self.mark(of: attempt) == other.requestHeaders.first(RunCallers.canaryName)
+          let place = "\(place) of call \(call.number)"
+          return self.leak(value, of: other, in: place, liftedBy: isWhole ? .sharedResponses : nil)
         }
       }
       guard !self.allows(.sharedResponses), !self.areEqualRequests(call, other) else { continue }
@@ -68,24 +71,34 @@ struct EndRules {
       let seen =
         call.received + (call.headers.map(\.value)) + call.trailers.map(\.value) + [call.error?.message ?? ""]
       if let value = seen.first(where: { $0.hasPart(mark) }) {
-        return self.leak(value, of: other, in: "the response of call \(call.number)")
+        let place = "the response of call \(call.number)"
+        return self.leak(value, of: other, in: place, liftedBy: .sharedResponses)
       }
     }
     return nil
   }
 
+  /// The header that tells whose request it is.
+  private func mark(of attempt: ExploredAttempt) -> String? { attempt.headers.first(RunCallers.canaryName) }
+
   /// The call whose request an attempt sends: its own, unless calls may share responses, and so may ask for one another.
   private func owner(of attempt: ExploredAttempt, _ call: ExploredCall) -> ExploredCall {
-    guard self.allows(.sharedResponses), let canary = attempt.headers.first(RunCallers.canaryName),
+    guard self.allows(.sharedResponses), let canary = self.mark(of: attempt),
       canary != call.requestHeaders.first(RunCallers.canaryName)
     else { return call }
     return self.calls.first { $0.requestHeaders.first(RunCallers.canaryName) == canary } ?? call
   }
 
-  private func leak(_ value: String, of other: ExploredCall, in place: String) -> Finding {
+  private func leak(
+    _ value: String,
+    of other: ExploredCall,
+    in place: String,
+    liftedBy allowance: ExplorationAllowance?
+  ) -> Finding {
     Finding(
       rule: "values stay in their call",
-      reason: "\(place) has “\(value)”, which is of call \(other.number)"
+      reason: "\(place) has “\(shortened(value))”, which is of call \(other.number)",
+      allowance: allowance
     )
   }
 
@@ -106,7 +119,8 @@ struct EndRules {
           return Finding(
             rule: "headers do not pile up",
             reason:
-              "attempt \(attempt.number) of call \(call.number) has the header \(field.name) \(count) times"
+              "attempt \(attempt.number) of call \(call.number) has the header \(field.name) \(count) times",
+            allowance: .changedMetadata
           )
         }
       }
@@ -119,7 +133,8 @@ struct EndRules {
       if let what = Self.difference(messages, from: sent, isWhole: isWhole) {
         return Finding(
           rule: "messages arrive as they were sent",
-          reason: "in attempt \(exchange.attempt.number) of call \(call.number), a request message \(what)"
+          reason: "in attempt \(exchange.attempt.number) of call \(call.number), a request message \(what)",
+          allowance: .changedMessages
         )
       }
     }
@@ -134,9 +149,11 @@ struct EndRules {
     if let twice = messages.indices.dropFirst().first(where: { messages[..<$0].contains(messages[$0]) }),
       sent.contains(messages[twice])
     {
-      return "comes twice: “\(messages[twice])”"
+      return "comes twice: “\(shortened(messages[twice]))”"
     }
-    if let changed = messages.first(where: { !sent.contains($0) }) { return "is changed: “\(changed)”" }
+    if let changed = messages.first(where: { !sent.contains($0) }) {
+      return "is changed: “\(shortened(changed))”"
+    }
     return "is lost or has overtaken another one"
   }
 
@@ -154,7 +171,11 @@ struct EndRules {
       let reason =
         call.attempts.last.map { "although the server answered \($0.answer.map { "\($0)" } ?? "nothing")" }
         ?? "although no request of it reached the server"
-      return Finding(rule: "errors are not swallowed", reason: "call \(call.number) succeeds \(reason)")
+      return Finding(
+        rule: "errors are not swallowed",
+        reason: "call \(call.number) succeeds \(reason)",
+        allowance: .recovery
+      )
     }
     let source = good.last { $0.replies == call.received }
     if source == nil, !self.allows(.changedMessages) {
@@ -162,7 +183,8 @@ struct EndRules {
       let what = Self.difference(call.received, from: last.replies, isWhole: true) ?? "is changed"
       return Finding(
         rule: "messages arrive as they were sent",
-        reason: "a response message of call \(call.number) \(what)"
+        reason: "a response message of call \(call.number) \(what)",
+        allowance: .changedMessages
       )
     }
     return self.metadata(call, of: source ?? last)
@@ -188,20 +210,48 @@ struct EndRules {
 
   private func metadata(_ call: ExploredCall, of exchange: ExplorerExchange) -> Finding? {
     guard !self.allows(.changedMetadata) else { return nil }
-    var trailers = call.trailers
-    if let error = call.error { trailers.append(contentsOf: error.metadata) }
-    // The headers of an error may be in its metadata, or be gone if an interceptor has made another error of it.
-    let headers: (String, Headers, String)? = call.error == nil ? ("header", call.headers, "x-answer") : nil
-    for (place, fields, name) in [headers, ("trailer", trailers, "x-answer-trailer")].compactMap(\.self) {
-      let values = fields[name]
-      guard !values.contains(where: { $0 == exchange.id || self.isShared($0, with: call) }) else { continue }
-      let what = values.isEmpty ? "does not reach the caller" : "is of another attempt (\(values[0]))"
-      return Finding(
-        rule: "headers and trailers arrive",
-        reason: "the response \(place) \(name) of call \(call.number) \(what)"
+    let metadata = call.error?.metadata ?? Headers()
+    // Headers of an error may be in its metadata.
+    return self.mark("header x-answer", call.headers["x-answer"], metadata["x-answer"], call, of: exchange)
+      ?? self.mark(
+        "trailer x-answer-trailer",
+        call.trailers["x-answer-trailer"],
+        metadata["x-answer-trailer"],
+        call,
+        of: exchange
       )
+  }
+
+  /// Whether the mark of an attempt has arrived in a field, once and alone.
+  ///
+  /// - Parameters:
+  ///   - values: Of the field.
+  ///   - others: Of the field in the metadata of the error, which may have it in its place.
+  private func mark(
+    _ field: String,
+    _ values: [String],
+    _ others: [String],
+    _ call: ExploredCall,
+    of exchange: ExplorerExchange
+  ) -> Finding? {
+    let isRight = { (value: String) in value == exchange.id || self.isShared(value, with: call) }
+    let what: String
+    if let wrong = (values + others).first(where: { !isRight($0) }) {
+      let text = shortened(wrong)
+      what =
+        (values + others).contains(where: isRight) ? "has “\(text)”, too" : "is of another attempt (\(text))"
+    } else if values.isEmpty, others.isEmpty {
+      what = "does not reach the caller"
+    } else if max(values.count, others.count) > 1 {
+      what = "comes \(max(values.count, others.count)) times"
+    } else {
+      return nil
     }
-    return nil
+    return Finding(
+      rule: "headers and trailers arrive",
+      reason: "the response \(field) of call \(call.number) \(what)",
+      allowance: .changedMetadata
+    )
   }
 
   private func failure(_ call: ExploredCall, _ error: ConnectError) -> Finding? {
@@ -214,7 +264,9 @@ struct EndRules {
       if self.allows(.failure) || self.sharesFailure(call) { return nil }
       return Finding(
         rule: "calls fail for a reason",
-        reason: "call \(call.number) fails with \(describe(error)), although nothing of it reached the server"
+        reason:
+          "call \(call.number) fails with \(describe(error)), although nothing of it reached the server",
+        allowance: .failure
       )
     }
     // Attempts at the same time: any of them may decide the outcome.
@@ -228,7 +280,8 @@ struct EndRules {
     if last.attempt.answer == .ok, last.attempt.isAnswered {
       return Finding(
         rule: "good answers are not lost",
-        reason: "call \(call.number) fails with \(describe(error)), although the server answered ok"
+        reason: "call \(call.number) fails with \(describe(error)), although the server answered ok",
+        allowance: .failure
       )
     }
     // The error of an earlier attempt, while the last one still runs.
@@ -238,7 +291,8 @@ struct EndRules {
     return Finding(
       rule: "calls fail for a reason",
       reason:
-        "call \(call.number) fails with \(describe(error)), although the server has not failed its last attempt"
+        "call \(call.number) fails with \(describe(error)), although the server has not failed its last attempt",
+      allowance: .failure
     )
   }
 
@@ -279,7 +333,8 @@ struct EndRules {
     let when = call.deadline.map { "\($0 - (call.endTime ?? .zero)) before its deadline" }
     return Finding(
       rule: "calls end at their deadline",
-      reason: "call \(call.number) fails with \(describe(error)), \(when ?? "although it has no deadline")"
+      reason: "call \(call.number) fails with \(describe(error)), \(when ?? "although it has no deadline")",
+      allowance: .failure
     )
   }
 
@@ -302,7 +357,8 @@ struct EndRules {
     return Finding(
       rule: "no wait beyond the deadline",
       reason:
-        "call \(call.number) ends only by its deadline: an interceptor has held it for \(deadline - since), and nobody else"
+        "call \(call.number) ends only by its deadline: an interceptor has held it for \(deadline - since), and nobody else",
+      allowance: .endlessCalls
     )
   }
 
@@ -316,7 +372,8 @@ struct EndRules {
     else { return nil }
     return Finding(
       rule: "messages arrive as they were sent",
-      reason: "a response message of call \(call.number), before its error, \(what)"
+      reason: "a response message of call \(call.number), before its error, \(what)",
+      allowance: .changedMessages
     )
   }
 

@@ -69,13 +69,15 @@ struct LateWakes {
     guard self.isPoller else {
       return Finding(
         rule: "nothing after the end",
-        reason: "something still waited on a clock when the last call ended, and woke up \(first) after that"
+        reason: "something still waited on a clock when the last call ended, and woke up \(first) after that",
+        allowance: .backgroundWork
       )
     }
     return Finding(
       rule: "background work ends",
       reason:
-        "something has woken up \(self.count) times since the last call has ended, and still does \(self.last) later"
+        "something has woken up \(self.count) times since the last call has ended, and still does \(self.last) later",
+      allowance: .backgroundWork
     )
   }
 }

@@ -21,7 +21,8 @@ final class OnlineRules {
     if attempt.number > Self.maximumAttempts, !self.settings.allowance.contains(.manyAttempts) {
       run.log.find(
         "at most \(Self.maximumAttempts) attempts",
-        "call \(attempt.call) makes more than \(Self.maximumAttempts) attempts: nothing limits its retries"
+        "call \(attempt.call) makes more than \(Self.maximumAttempts) attempts: nothing limits its retries",
+        liftedBy: .manyAttempts
       )
     }
     let callers = run.callers.callers
@@ -67,7 +68,8 @@ final class OnlineRules {
     guard !self.settings.allowance.contains(.backgroundWork) else { return }
     run.log.find(
       "nothing after the end",
-      "an interceptor still waited on a clock when call \(number) was over, and proceeded \(now - end) after the end"
+      "an interceptor still waited on a clock when call \(number) was over, and proceeded \(now - end) after the end",
+      liftedBy: .backgroundWork
     )
   }
 }
@@ -82,7 +84,8 @@ extension OnlineRules {
     else { return }
     run.log.find(
       "nothing after the end",
-      "“\(name)” begins \(run.executor.now - end) after the last call has ended: something still waited on a clock"
+      "“\(name)” begins \(run.executor.now - end) after the last call has ended: something still waited on a clock",
+      liftedBy: .backgroundWork
     )
   }
 
