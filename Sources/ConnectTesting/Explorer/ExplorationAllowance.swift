@@ -28,15 +28,15 @@ public struct ExplorationAllowance: OptionSet, Sendable, Hashable {
 
 extension ExplorationAllowance: CustomStringConvertible {
   private static let names: [(ExplorationAllowance, String)] = [
-    (.recovery, ".recovery"), (.failure, ".failure"), (.changedMessages, ".changedMessages"),
-    (.changedMetadata, ".changedMetadata"), (.sharedResponses, ".sharedResponses"),
-    (.backgroundWork, ".backgroundWork"),
+    (.recovery, ".recovery"), (.failure, ".failure"),
+    (.changedMessages, ".changedMessages"), (.changedMetadata, ".changedMetadata"),
+    (.sharedResponses, ".sharedResponses"), (.backgroundWork, ".backgroundWork"),
     (.sharedInstances, ".sharedInstances"), (.endlessCalls, ".endlessCalls"),
     (.manyAttempts, ".manyAttempts"),
   ]
 
-  /// As in code, for example `.recovery, .failure`.
+  /// As in code, for example `.recovery, .failure`; `[]` for nothing.
   public var description: String {
-    Self.names.filter { self.contains($0.0) }.map(\.1).joined(separator: ", ")
+    self.isEmpty ? "[]" : Self.names.filter { self.contains($0.0) }.map(\.1).joined(separator: ", ")
   }
 }

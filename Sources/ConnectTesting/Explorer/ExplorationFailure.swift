@@ -14,16 +14,17 @@ public struct ExplorationFailure: Error, Sendable, CustomStringConvertible {
   public let schedulesUntilFound: Int
   /// What lifts the rule (``InterceptorExplorer/allowing(_:)``), for an interceptor that breaks it on purpose; nil if nothing does.
   public let allowance: ExplorationAllowance?
-  /// Whether the rule was broken again when the schedule ran again for its story. It is not if something differs from run to run.
+  /// Whether the rule was broken again when the schedule ran again for its story. It is not if something differs from run to run,
+  /// such as other threads. True for code that hangs, which does not run again.
   public let breaksAgain: Bool
 
   public var description: String {
-    let purpose = self.allowance.map { "\nif that is on purpose: .allowing(\($0))" } ?? ""
+    let purpose = self.allowance.map { "\nIf that is on purpose: .allowing(\($0))" } ?? ""
     let again =
       self.breaksAgain
       ? "again:"
       : """
-      but the rule was not broken again when the schedule ran again, which the story is of. Something differs from run to run: other
+      but the rule was not broken when the schedule ran again, which the story is of. Something differs from run to run: other
       threads, real clocks, random numbers, or state that is not made in the explorer's closure. To try again:
       """
     return """

@@ -1,5 +1,6 @@
 import Connect
 import ConnectTesting
+import Synchronization
 import XCTest
 
 /// Each rule that holds without being asked for is broken by one interceptor.
@@ -59,6 +60,25 @@ final class ExplorerRulesTests: XCTestCase {
     try await explorer.allowing(.recovery).quiet().explore()
   }
 
+  /// The response of an earlier call with the same request, when the server fails this one.
+  func testStaleAnswers() async throws {
+    let explorer = InterceptorExplorer { _ in
+      let kept = Mutex<HTTPResponse?>(nil)
+      return Subject { _ in
+        HookedInterceptor {
+          UnaryFunction(updateResponse: { response in
+            if response.code == .ok { kept.withLock { [response] in $0 = response } }
+            if response.code == .unavailable, let old = kept.withLock({ $0 }) { response = old }
+            return .proceed
+          })
+        }
+      }
+    }
+    .calls(2).requests { _ in ("the same", [:]) }
+    try await self.expect("errors are not swallowed", explorer)
+    try await explorer.allowing(.recovery).quiet().explore()
+  }
+
   func testLostAnswers() async throws {
     let explorer = InterceptorExplorer(of: { _ in Mistakes.failsGoodAnswers() })
     try await self.expect("good answers are not lost", explorer)
@@ -106,6 +126,11 @@ final class ExplorerRulesTests: XCTestCase {
       return Subject { _ in Mistakes.Limiter(permit: permit) }
     }
     try await self.expect("each call ends", explorer.calls(2))
+  }
+
+  func testTextOfAllowances() {
+    XCTAssertEqual("\(ExplorationAllowance([.failure, .recovery]))", ".recovery, .failure")
+    XCTAssertEqual("\(ExplorationAllowance())", "[]")
   }
 
   // MARK: Streams

@@ -175,7 +175,10 @@ final class InterceptorExplorerTests: XCTestCase {
     } catch let failure as ExplorationFailure {
       XCTAssertEqual(failure.rule, "errors are not swallowed")
       XCTAssertFalse(failure.breaksAgain)
-      XCTAssertTrue(failure.description.contains("not broken again"), failure.description)
+      XCTAssertTrue(
+        failure.description.contains("was not broken when the schedule ran again"),
+        failure.description
+      )
     }
   }
 
@@ -186,7 +189,10 @@ final class InterceptorExplorerTests: XCTestCase {
     } catch let failure as ExplorationFailure {
       XCTAssertTrue(failure.breaksAgain, failure.description)
       XCTAssertTrue(failure.story.contains("call 1 ends: ok"), failure.description)
-      XCTAssertFalse(failure.description.contains("not broken again"), failure.description)
+      XCTAssertFalse(
+        failure.description.contains("was not broken when the schedule ran again"),
+        failure.description
+      )
     }
   }
 }

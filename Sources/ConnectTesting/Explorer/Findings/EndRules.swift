@@ -167,7 +167,9 @@ struct EndRules {
   private func success(_ call: ExploredCall) -> Finding? {
     let good = self.exchanges(of: call).filter { $0.attempt.answer == .ok && $0.attempt.isAnswered }
     guard let last = good.last else {
-      if self.allows(.recovery) || self.sharesSuccess(call) { return nil }
+      // An own request that has failed makes the response of another call a recovery.
+      let hasFailed = call.attempts.last?.hasFailed ?? false
+      if self.allows(.recovery) || !hasFailed && self.sharesSuccess(call) { return nil }
       let reason =
         call.attempts.last.map { "although the server answered \($0.answer.map { "\($0)" } ?? "nothing")" }
         ?? "although no request of it reached the server"
@@ -212,8 +214,8 @@ struct EndRules {
     guard !self.allows(.changedMetadata) else { return nil }
     let metadata = call.error?.metadata ?? Headers()
     // Headers of an error may be in its metadata.
-    return self.mark("header x-answer", call.headers["x-answer"], metadata["x-answer"], call, of: exchange)
-      ?? self.mark(
+    return self.arrival("header x-answer", call.headers["x-answer"], metadata["x-answer"], call, of: exchange)
+      ?? self.arrival(
         "trailer x-answer-trailer",
         call.trailers["x-answer-trailer"],
         metadata["x-answer-trailer"],
@@ -222,26 +224,25 @@ struct EndRules {
       )
   }
 
-  /// Whether the mark of an attempt has arrived in a field, once and alone.
+  /// Whether the mark of an attempt has arrived in a field, once and alone. Nil if it has.
   ///
   /// - Parameters:
   ///   - values: Of the field.
   ///   - others: Of the field in the metadata of the error, which may have it in its place.
-  private func mark(
+  private func arrival(
     _ field: String,
     _ values: [String],
     _ others: [String],
     _ call: ExploredCall,
     of exchange: ExplorerExchange
   ) -> Finding? {
+    let all = values + others
     let isRight = { (value: String) in value == exchange.id || self.isShared(value, with: call) }
     let what: String
-    if let wrong = (values + others).first(where: { !isRight($0) }) {
-      let text = shortened(wrong)
-      what =
-        (values + others).contains(where: isRight) ? "has “\(text)”, too" : "is of another attempt (\(text))"
-    } else if values.isEmpty, others.isEmpty {
+    if all.isEmpty {
       what = "does not reach the caller"
+    } else if let wrong = all.first(where: { !isRight($0) }) {
+      what = "is “\(shortened(wrong))” where only “\(exchange.id)” was sent"
     } else if max(values.count, others.count) > 1 {
       what = "comes \(max(values.count, others.count)) times"
     } else {
