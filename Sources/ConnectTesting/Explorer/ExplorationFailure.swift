@@ -15,7 +15,7 @@ public struct ExplorationFailure: Error, Sendable, CustomStringConvertible {
   /// What lifts the rule (``InterceptorExplorer/allowing(_:)``), for an interceptor that breaks it on purpose; nil if nothing does.
   public let allowance: ExplorationAllowance?
   /// Whether the rule was broken again when the schedule ran again for its story. It is not if something differs from run to run,
-  /// such as other threads. True for code that hangs, which does not run again.
+  /// such as other threads. True where nothing runs again: for code that hangs, and in ``InterceptorExplorer/replay(_:)``.
   public let breaksAgain: Bool
 
   public var description: String {

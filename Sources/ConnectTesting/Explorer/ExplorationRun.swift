@@ -76,10 +76,14 @@ public struct ExploredAttempt: Sendable {
   public internal(set) var endTime: Duration?
   /// Whether the client gave up the attempt.
   public internal(set) var isCancelled = false
+  /// The place among all answers of the schedule that have gone to the client as a whole; nil if this one has not.
+  var answerOrder: Int?
   /// Whether the answer has gone to the client as a whole.
-  var isAnswered = false
+  var isAnswered: Bool { self.answerOrder != nil }
   /// Whether the server has answered with an error.
   var hasFailed: Bool { self.isAnswered && self.answer?.code.map { $0 != .ok } ?? false }
+  /// Whose request it is, by the explorer's own header.
+  var canary: String? { self.headers.first(RunCallers.canaryName) }
 }
 
 /// Something that the code under test waited for.

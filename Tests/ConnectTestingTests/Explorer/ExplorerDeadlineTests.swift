@@ -96,14 +96,34 @@ final class ExplorerDeadlineTests: XCTestCase {
   }
 
   func testLongTimeoutsRaiseNoAlarm() async throws {
-    for (pause, timeout) in [(5_400, 7_200), (100, 1 << 40)] {
+    for (pause, timeout) in [(5_400, 7_200), (100, 1 << 40), (100, .max)] {
       try await InterceptorExplorer { world in
         Subject { _ in HeldSecond { try await world.clock.sleep(for: .seconds(pause)) } }
       }
-      .calls(2).neighbours(false).quiet()
+      .calls(3).neighbours(false).quiet()
+      .server(.answers(.ok, .unavailable, .nothing))
       .configuration { $0.timeout = .seconds(timeout) }
       .explore()
     }
+  }
+
+  /// An interceptor that is at work all the time does not make calls of half a day too long for a schedule.
+  func testLongTimeoutsBesidePollersRaiseNoAlarm() async throws {
+    try await self.watching(isStopped: true) { clock in
+      while !Task.isCancelled { try await clock.sleep(for: .milliseconds(100)) }
+    }
+    .server(.answers(.nothing)).configuration { $0.timeout = .seconds(43_200) }
+    .schedules(5).quiet()
+    .explore()
+  }
+
+  /// A deadline that a call's options have in their context is none of the explorer's.
+  func testDeadlinesOfContextsAreLeftOut() async throws {
+    try await InterceptorExplorer(of: { _ in PassingInterceptor() })
+      .options { _, options in options.context.deadline = CallDeadline(in: .seconds(5)) }
+      .server(.answers(.ok, .nothing))
+      .schedules(100).quiet()
+      .explore()
   }
 
   // MARK: After the end

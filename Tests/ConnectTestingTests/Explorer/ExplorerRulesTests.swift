@@ -47,6 +47,22 @@ final class ExplorerRulesTests: XCTestCase {
     }
   }
 
+  /// An interceptor that makes another error of the server's has no place for headers.
+  func testOtherErrorsRaiseNoAlarm() async throws {
+    try await InterceptorExplorer(of: { _ in
+      HookedInterceptor {
+        UnaryFunction(updateResponse: { response in
+          guard let error = response.error else { return .proceed }
+          response = HTTPResponse(
+            error: ConnectError(code: error.code, message: "the server failed", metadata: response.trailers)
+          )
+          return .proceed
+        })
+      }
+    })
+    .quiet().explore()
+  }
+
   func testDoubledHeaders() async throws {
     for name in ["x-answer", "x-answer-trailer"] {
       let explorer = InterceptorExplorer(of: { _ in Mistakes.doublesMetadata(name) })

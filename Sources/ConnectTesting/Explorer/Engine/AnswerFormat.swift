@@ -14,7 +14,7 @@ struct AnswerFormat {
   func text(_ number: Int, to messages: [String]) -> String {
     let index = self.method == .bidirectionalStream ? number - 1 : 0
     let message = messages.indices.contains(index) ? messages[index] : "nothing"
-    // Of a long message only the beginning, so that no answer is too long for the client.
+    // Of a long message only the beginning: clients have limits for what they receive.
     return "\(self.id): answer \(number) to \(shortened(message, to: 1_000))"
   }
 

@@ -215,7 +215,7 @@ final class ExplorerExchange: HTTPStream {
   /// Sends the end of the answer. The client may cancel while it takes the last bytes.
   private func end(_ send: (any HTTPStreamHandler) -> Void) {
     guard let handler = self.handler else { return }
-    self.attempt.isAnswered = true
+    self.attempt.answerOrder = self.run.server.countAnswer()
     send(handler)
     guard self.isOpen else { return }
     self.handler = nil

@@ -121,13 +121,6 @@ final class ExplorerExecutor: CallExecutor, TaskExecutor, @unchecked Sendable {
     }
   }
 
-  /// A call begins in this piece of work, or right after this. The timer of its deadline is no reason to wait.
-  ///
-  /// - Parameter timeout: Nil for none.
-  func callBegins(timeout: Duration?) {
-    self.reasons.deadline = timeout.map { self.thread.time(after: $0) }
-  }
-
   var nextTime: Duration? { self.thread.timers.nextTime.map { .nanoseconds($0) } }
 
   /// Moves time on to the first timers, whose work is ready then.
@@ -174,6 +167,13 @@ struct WaitingReasons {
   fileprivate var deadline: Int64?
   /// How many timers besides those of deadlines are set.
   fileprivate(set) var timerCount = 0
+
+  /// A call begins, in this piece of work. The timer of its deadline is no reason to wait.
+  ///
+  /// - Parameter timeout: Nil for none.
+  mutating func callBegins(at now: Duration, timeout: Duration?) {
+    self.deadline = timeout.map { (now + $0.clamped).nanoseconds }
+  }
 
   /// Whether the timer is that of the deadline of the call that begins. It is the call's first one, so that others that are due at
   /// the same time come later.

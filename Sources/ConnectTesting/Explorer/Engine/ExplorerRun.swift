@@ -263,6 +263,8 @@ enum RunLimits {
   static let pieces = 200_000
   static let piecesAtEnd = 5_000
   static let roundsAtEnd = 200
+  /// The longest timeout of a call: ten years.
+  static let timeout = Duration.seconds(3_650 * 86_400)
   /// How long a call without deadline may take.
   static let call = Duration.seconds(3_600)
   /// How long a caller without deadline waits for a server that does not answer.

@@ -57,6 +57,8 @@ final class RunCallers {
     _ makeClient: @escaping (_ call: Int) -> ProtocolClient
   ) {
     self.makeClient = makeClient
+    // Several calls of a century each are more than the clock has.
+    let timeout = timeout.map { min($0.clamped, RunLimits.timeout) }
     let requests = Self.requests(run.settings)
     for (number, request) in zip(1..., requests) {
       let begins = number == 1 ? [.afterPieces(0)] : Self.begins
@@ -65,7 +67,7 @@ final class RunCallers {
       let neighbours = run.settings.hasNeighbours ? Neighbour.possible(for: run.method) : [.none]
       let neighbour = neighbours[run.choose(.neighbour, among: neighbours.count)]
       if neighbour != .none { run.log.cover("other interceptors: \(neighbour)") }
-      // The explorer's deadlines differ, so that each can be told from other timers.
+      // The explorer's deadlines differ, so that one passes before another.
       let limit = Duration.seconds(60) + .milliseconds(number)
       self.callers.append(
         Caller(
@@ -77,7 +79,7 @@ final class RunCallers {
           ),
           text: request.text,
           begin: begin,
-          timeout: hasTimeout ? timeout ?? limit : timeout.map { $0.clamped + limit },
+          timeout: hasTimeout ? timeout ?? limit : timeout.map { $0 + limit },
           neighbour: neighbour
         )
       )
@@ -213,6 +215,7 @@ final class RunCallers {
       options.interceptors = run.instances.watched(options.interceptors)
       // What the explorer's server reads and writes.
       options.codec = nil
+      options.context.deadline = nil
       options.responseParser = nil
       options.requestCompression = .inherited
     }
@@ -235,7 +238,7 @@ final class RunCallers {
       let (callers, run) = here.value
       // The interceptors are made before the first suspension.
       callers.beginning = index + 1
-      run.executor.callBegins(timeout: options.timeout)
+      run.executor.reasons.callBegins(at: run.executor.now, timeout: options.timeout)
       let response = await client.unary(method, Text(text), options: options)
       callers.end(index, in: run) { call in
         call.headers = response.headers
@@ -258,7 +261,7 @@ final class RunCallers {
   ) {
     let here = Confined((callers: self, run: run))
     self.beginning = index + 1
-    run.executor.callBegins(timeout: options.timeout)
+    run.executor.reasons.callBegins(at: run.executor.now, timeout: options.timeout)
     let handle: StreamHandle<Text, Text>
     switch run.method {
     case .clientStream:

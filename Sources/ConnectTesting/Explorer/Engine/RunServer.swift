@@ -6,6 +6,15 @@ internal import NIOCore
 /// Confined to the thread of the exploration.
 final class RunServer {
   private(set) var exchanges: [ExplorerExchange] = []
+  private var answerCount = 0
+
+  /// An answer goes to the client as a whole.
+  ///
+  /// - Returns: Its number, from 0.
+  func countAnswer() -> Int {
+    defer { self.answerCount += 1 }
+    return self.answerCount
+  }
 
   /// Attempts that wait for the end of an answer that never comes.
   var attemptsKeptWaiting: [ExploredAttempt] {

@@ -51,10 +51,10 @@ struct TimePassing {
     return true
   }
 
-  /// Whether a caller without deadline loses its patience before `time`.
+  /// Whether a caller loses its patience before `time`: that of a call without deadline, or any after so much work.
   private func wearsOut(_ attempt: ExploredAttempt, by time: Duration) -> Bool {
-    guard !self.run.callers.hasTimeout(attempt.call) else { return false }
-    return attempt.time + RunLimits.patience < time || self.run.allPieces > RunLimits.pieces / 4
+    if self.run.allPieces > RunLimits.pieces / 4 { return true }
+    return !self.run.callers.hasTimeout(attempt.call) && attempt.time + RunLimits.patience < time
   }
 
   /// A call waits for nothing: an interceptor holds it.

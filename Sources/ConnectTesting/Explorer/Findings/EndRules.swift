@@ -61,7 +61,7 @@ struct EndRules {
         let others = owner.number == call.number ? values : ForeignValues(of: other, unlike: owner)
         if let (value, place) = others.first(in: attempt) {
           // A request that is the other call's as a whole may be sent on purpose. A mixture may not.
-          let isWhole = self.mark(of: attempt) == other.requestHeaders.first(RunCallers.canaryName)
+          let isWhole = attempt.canary == other.requestHeaders.first(RunCallers.canaryName)
           let place = "\(place) of call \(call.number)"
           return self.leak(value, of: other, in: place, liftedBy: isWhole ? .sharedResponses : nil)
         }
@@ -78,12 +78,9 @@ struct EndRules {
     return nil
   }
 
-  /// The header that tells whose request it is.
-  private func mark(of attempt: ExploredAttempt) -> String? { attempt.headers.first(RunCallers.canaryName) }
-
   /// The call whose request an attempt sends: its own, unless calls may share responses, and so may ask for one another.
   private func owner(of attempt: ExploredAttempt, _ call: ExploredCall) -> ExploredCall {
-    guard self.allows(.sharedResponses), let canary = self.mark(of: attempt),
+    guard self.allows(.sharedResponses), let canary = attempt.canary,
       canary != call.requestHeaders.first(RunCallers.canaryName)
     else { return call }
     return self.calls.first { $0.requestHeaders.first(RunCallers.canaryName) == canary } ?? call
@@ -167,9 +164,7 @@ struct EndRules {
   private func success(_ call: ExploredCall) -> Finding? {
     let good = self.exchanges(of: call).filter { $0.attempt.answer == .ok && $0.attempt.isAnswered }
     guard let last = good.last else {
-      // An own request that has failed makes the response of another call a recovery.
-      let hasFailed = call.attempts.last?.hasFailed ?? false
-      if self.allows(.recovery) || !hasFailed && self.sharesSuccess(call) { return nil }
+      if self.allows(.recovery) || self.sharesSuccess(call) { return nil }
       let reason =
         call.attempts.last.map { "although the server answered \($0.answer.map { "\($0)" } ?? "nothing")" }
         ?? "although no request of it reached the server"
@@ -192,12 +187,14 @@ struct EndRules {
     return self.metadata(call, of: source ?? last)
   }
 
-  /// Whether another call with the same request has succeeded with the same response.
+  /// Whether another call with the same request has succeeded with the same response. If the call's own last request has failed, only
+  /// later responses count: an earlier one is a recovery.
   private func sharesSuccess(_ call: ExploredCall) -> Bool {
-    self.calls.contains { other in
+    let failure = call.attempts.last.flatMap { $0.hasFailed ? $0.answerOrder : nil } ?? -1
+    return self.calls.contains { other in
       other.number != call.number && (self.allows(.sharedResponses) || self.areEqualRequests(call, other))
         && self.exchanges(of: other).contains {
-          $0.attempt.answer == .ok && $0.attempt.isAnswered && $0.replies == call.received
+          $0.attempt.answer == .ok && $0.attempt.answerOrder ?? -1 > failure && $0.replies == call.received
         }
     }
   }
@@ -212,47 +209,21 @@ struct EndRules {
 
   private func metadata(_ call: ExploredCall, of exchange: ExplorerExchange) -> Finding? {
     guard !self.allows(.changedMetadata) else { return nil }
-    let metadata = call.error?.metadata ?? Headers()
-    // Headers of an error may be in its metadata.
-    return self.arrival("header x-answer", call.headers["x-answer"], metadata["x-answer"], call, of: exchange)
-      ?? self.arrival(
-        "trailer x-answer-trailer",
-        call.trailers["x-answer-trailer"],
-        metadata["x-answer-trailer"],
-        call,
-        of: exchange
+    for field in MetadataMark.all {
+      guard
+        let what = field.problem(
+          in: call,
+          of: exchange.id,
+          isRight: { $0 == exchange.id || self.isShared($0, with: call) }
+        )
+      else { continue }
+      return Finding(
+        rule: "headers and trailers arrive",
+        reason: "the response \(field.place) \(field.name) of call \(call.number) \(what)",
+        allowance: .changedMetadata
       )
-  }
-
-  /// Whether the mark of an attempt has arrived in a field, once and alone. Nil if it has.
-  ///
-  /// - Parameters:
-  ///   - values: Of the field.
-  ///   - others: Of the field in the metadata of the error, which may have it in its place.
-  private func arrival(
-    _ field: String,
-    _ values: [String],
-    _ others: [String],
-    _ call: ExploredCall,
-    of exchange: ExplorerExchange
-  ) -> Finding? {
-    let all = values + others
-    let isRight = { (value: String) in value == exchange.id || self.isShared(value, with: call) }
-    let what: String
-    if all.isEmpty {
-      what = "does not reach the caller"
-    } else if let wrong = all.first(where: { !isRight($0) }) {
-      what = "is “\(shortened(wrong))” where only “\(exchange.id)” was sent"
-    } else if max(values.count, others.count) > 1 {
-      what = "comes \(max(values.count, others.count)) times"
-    } else {
-      return nil
     }
-    return Finding(
-      rule: "headers and trailers arrive",
-      reason: "the response \(field) of call \(call.number) \(what)",
-      allowance: .changedMetadata
-    )
+    return nil
   }
 
   private func failure(_ call: ExploredCall, _ error: ConnectError) -> Finding? {

@@ -44,7 +44,7 @@ struct ForeignValues {
 }
 
 extension String {
-  /// Whether it has `part`, in linear time, and fast also in debug builds: texts may be long.
+  /// Whether it has `part`. The C library searches in linear time, and is fast also in debug builds: texts may be long.
   func hasPart(_ part: String) -> Bool {
     guard self.utf8.count >= part.utf8.count else { return false }
     let isFound = self.withCString { text in

@@ -66,15 +66,16 @@ final class Exploration<Observed: Sendable> {
       let result = try self.run(Chooser(schedule), schedule.method)
       return result.finding?.rule == finding.rule ? result.schedule : nil
     }
+    var story = ""
     for schedule in [shrunk, schedule] {
       for _ in 0..<Self.maximumTellings {
         let told = try self.run(Chooser(schedule), schedule.method, isTelling: true)
+        story = told.story
         guard let again = told.finding, again.rule == finding.rule else { continue }
-        return ExplorationFailure(again, told.story, schedule, found: found)
+        return ExplorationFailure(again, story, schedule, found: found)
       }
     }
-    let told = try self.run(Chooser(schedule), schedule.method, isTelling: true)
-    return ExplorationFailure(finding, told.story, schedule, found: found, breaksAgain: false)
+    return ExplorationFailure(finding, story, schedule, found: found, breaksAgain: false)
   }
 
   /// How often a schedule runs again until it breaks its rule. Once is enough unless something differs from run to run.
