@@ -62,6 +62,8 @@ public struct ExploredAttempt: Sendable {
   let order: Int
   /// The places of the call's attempts that were open when this one began, as in hedging.
   let overlapped: [Int]
+  /// How many answers of the schedule have gone to the client as a whole before this attempt began.
+  let answersBefore: Int
   /// When the request's head arrived.
   public let time: Duration
   /// The request's headers, with those of the Connect protocol.

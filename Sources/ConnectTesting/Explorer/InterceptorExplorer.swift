@@ -109,7 +109,7 @@ extension InterceptorExplorer {
   }
 
   /// Changes the options of each call, by its number (from 1): its context, or interceptors of its own. Headers are those of
-  /// ``requests(_:)``. Timeout, compression and formats of messages are the explorer's. Its other interceptors (``neighbours(_:)``) stand
+  /// ``requests(_:)``. Timeout, the deadline of the context, compression and formats of messages are the explorer's. Its other interceptors (``neighbours(_:)``) stand
   /// outside of a call's own ones.
   public func options(_ change: @escaping @Sendable (_ call: Int, inout CallOptions) -> Void) -> Self {
     self.with { $0.optionChanges.append(change) }
@@ -117,7 +117,8 @@ extension InterceptorExplorer {
 
   /// Changes the client's configuration, for example its limits. Interceptors, host, protocol, compression, formats of messages and
   /// logger are the explorer's.
-  /// A timeout of the configuration is that of most calls; others have a minute more. Without one they have 60 seconds, or none.
+  /// A timeout of the configuration is that of most calls; others have a minute more. More than ten years count as ten. Without one
+  /// they have 60 seconds, or none.
   public func configuration(_ change: @escaping @Sendable (inout ProtocolClientConfig) -> Void) -> Self {
     self.with { $0.changeConfig = change }
   }

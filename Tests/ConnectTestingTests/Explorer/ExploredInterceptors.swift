@@ -75,6 +75,41 @@ final class HookedInterceptor: Interceptor {
   func unaryFunction() -> UnaryFunction { self.hooks() }
 }
 
+extension HookedInterceptor {
+  /// Keeps the code and the trailers of an error, and nothing else.
+  static func redactingErrors() -> HookedInterceptor {
+    HookedInterceptor {
+      UnaryFunction(updateResponse: { response in
+        guard let error = response.error else { return .proceed }
+        response = HTTPResponse(
+          error: ConnectError(code: error.code, message: "the server failed", metadata: response.trailers)
+        )
+        return .proceed
+      })
+    }
+  }
+}
+
+/// Answers from the last good response, whatever the request. For calls with equal requests.
+struct LastResponseInterceptor: AsyncUnaryInterceptor {
+  final class Store: Sendable {
+    let response = Mutex<(any Sendable)?>(nil)
+  }
+
+  let store: Store
+
+  func interceptUnary<Input: Sendable, Output: Sendable>(
+    _ request: HTTPRequest<Input>,
+    method: MethodSpec<Input, Output>,
+    next: UnaryNext<Input, Output>
+  ) async throws -> ResponseMessage<Output> {
+    if let response = self.store.response.withLock({ $0 }) as? ResponseMessage<Output> { return response }
+    let response = try await next(request)
+    if response.code == .ok { self.store.response.withLock { $0 = response } }
+    return response
+  }
+}
+
 /// Byte hooks of streams given as closures.
 final class HookedStreamInterceptor: Interceptor {
   private let hooks: () -> StreamFunction

@@ -153,6 +153,27 @@ final class ExplorerValuesTests: XCTestCase {
     XCTAssertGreaterThan(report.coverage["attempts"] ?? 0, 5_000)
   }
 
+  /// Nor is it always the last one whose error the caller gets.
+  func testErrorsOfHedgesRaiseNoAlarm() async throws {
+    try await InterceptorExplorer(of: { _ in HookedInterceptor.redactingErrors() })
+      .idempotency(.noSideEffects)
+      .configuration { $0.hedging = { _ in HedgingPolicy(maximumAttempts: 3, delay: .milliseconds(10)) } }
+      .server(.answers(.ok, .unavailable))
+      .schedules(2_000).quiet()
+      .explore()
+  }
+
+  /// A call whose own request has failed may get what another call has received in the meantime.
+  func testSharedResponsesAfterAFailureRaiseNoAlarm() async throws {
+    try await InterceptorExplorer { _ in
+      let store = LastResponseInterceptor.Store()
+      return Subject { _ in LastResponseInterceptor(store: store) }
+    }
+    .calls(2).requests { _ in ("the same", [:]) }
+    .schedules(2_000).quiet()
+    .explore()
+  }
+
   /// Hedging does not hide that a good answer is lost.
   func testGoodAnswersAreNotLostInHedges() async throws {
     try await self.expect(

@@ -33,6 +33,7 @@ final class RunServer {
       number: earlier.count + 1,
       order: self.exchanges.count,
       overlapped: earlier.filter(\.isOpen).map(\.attempt.order),
+      answersBefore: self.answerCount,
       time: run.executor.now,
       headers: request.headers
     )

@@ -51,10 +51,11 @@ struct TimePassing {
     return true
   }
 
-  /// Whether a caller loses its patience before `time`: that of a call without deadline, or any after so much work.
+  /// Whether a caller loses its patience before `time`, or after so much work that the schedule would become too long. Those of calls
+  /// with a deadline have more patience.
   private func wearsOut(_ attempt: ExploredAttempt, by time: Duration) -> Bool {
-    if self.run.allPieces > RunLimits.pieces / 4 { return true }
-    return !self.run.callers.hasTimeout(attempt.call) && attempt.time + RunLimits.patience < time
+    if self.run.callers.hasTimeout(attempt.call) { return self.run.allPieces > RunLimits.pieces / 4 * 3 }
+    return attempt.time + RunLimits.patience < time || self.run.allPieces > RunLimits.pieces / 4
   }
 
   /// A call waits for nothing: an interceptor holds it.

@@ -187,14 +187,14 @@ struct EndRules {
     return self.metadata(call, of: source ?? last)
   }
 
-  /// Whether another call with the same request has succeeded with the same response. If the call's own last request has failed, only
-  /// later responses count: an earlier one is a recovery.
+  /// Whether another call with the same request has succeeded with the same response. If a request of the call itself has failed, only
+  /// responses since that request began count: an earlier one is a recovery.
   private func sharesSuccess(_ call: ExploredCall) -> Bool {
-    let failure = call.attempts.last.flatMap { $0.hasFailed ? $0.answerOrder : nil } ?? -1
+    let first = call.attempts.last { $0.hasFailed }?.answersBefore ?? 0
     return self.calls.contains { other in
       other.number != call.number && (self.allows(.sharedResponses) || self.areEqualRequests(call, other))
         && self.exchanges(of: other).contains {
-          $0.attempt.answer == .ok && $0.attempt.answerOrder ?? -1 > failure && $0.replies == call.received
+          $0.attempt.answer == .ok && $0.attempt.answerOrder ?? -1 >= first && $0.replies == call.received
         }
     }
   }
@@ -277,7 +277,10 @@ struct EndRules {
     from failed: [ExplorerExchange]
   ) -> Finding? {
     let named = failed.last { error.message?.contains($0.id) == true }
-    guard let source = named ?? failed.last, error.code == source.attempt.answer?.code,
+    // Of attempts at the same time, any may be the one whose error the caller gets.
+    let marks = call.trailers["x-answer-trailer"] + error.metadata["x-answer-trailer"]
+    let marked = failed.last { marks.contains($0.id) }
+    guard let source = named ?? marked ?? failed.last, error.code == source.attempt.answer?.code,
       source.attempt.answer != .reset
     else { return nil }
     // The error may be the interceptor's own if it fails calls on purpose, or that of another call with the same request.

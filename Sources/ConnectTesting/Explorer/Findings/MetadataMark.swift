@@ -6,7 +6,7 @@ struct MetadataMark: Sendable {
   /// For findings.
   let place: String
   private let values: @Sendable (ExploredCall) -> [String]
-  /// Whether it has to reach the caller of a failed call. Interceptors that make an error of another one have no place for headers.
+  /// Whether it has to reach the caller of a failed call. Interceptors that make an error of another one often leave out the headers.
   private let isOfErrors: Bool
 
   static let all = [
