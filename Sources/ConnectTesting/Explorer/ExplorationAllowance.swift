@@ -12,7 +12,7 @@ public struct ExplorationAllowance: OptionSet, Sendable, Hashable {
   public static let failure = ExplorationAllowance(rawValue: 1 << 1)
   /// Messages may be changed, added or left out.
   public static let changedMessages = ExplorationAllowance(rawValue: 1 << 2)
-  /// Headers and trailers may be left out, doubled, be those of earlier attempts, or be sent more often in later attempts.
+  /// Headers and trailers of responses may be missing, doubled, or from earlier attempts. Later attempts may repeat request headers.
   public static let changedMetadata = ExplorationAllowance(rawValue: 1 << 3)
   /// A call may get the response of another call with another request, or send that request in the place of its own.
   public static let sharedResponses = ExplorationAllowance(rawValue: 1 << 4)

@@ -14,25 +14,25 @@ public struct ExplorationFailure: Error, Sendable, CustomStringConvertible {
   public let schedulesUntilFound: Int
   /// What lifts the rule (``InterceptorExplorer/allowing(_:)``), for an interceptor that breaks it on purpose; nil if nothing does.
   public let allowance: ExplorationAllowance?
-  /// Whether the rule was broken again when the schedule ran again for its story. It is not if something differs from run to run,
-  /// such as other threads. True where nothing runs again: for code that hangs, and in ``InterceptorExplorer/replay(_:)``.
+  /// Whether the rule was broken again when the schedule ran again for its story. False if something differs between runs, such as
+  /// other threads. True where nothing runs again: for code that hangs, and in ``InterceptorExplorer/replay(_:)``.
   public let breaksAgain: Bool
 
   public var description: String {
     let purpose = self.allowance.map { "\nIf that is on purpose: .allowing(\($0))" } ?? ""
     let again =
       self.breaksAgain
-      ? "again:"
+      ? "; again:"
       : """
-      but the rule was not broken when the schedule ran again, which the story is of. Something differs from run to run: other
-      threads, real clocks, random numbers, or state that is not made in the explorer's closure. To try again:
+      . The rule was not broken when the schedule ran again, and the story is from that run. Something differs between runs: other
+      threads, real clocks, random numbers, or state that is created outside of the explorer's closure. To try again:
       """
     return """
       the rule “\(self.rule)” is broken: \(self.reason)\(purpose)
 
       \(self.story)
 
-      found in schedule \(self.schedulesUntilFound)\(self.breaksAgain ? ";" : ",") \(again)
+      found in schedule \(self.schedulesUntilFound)\(again)
 
       \(self.test)
       """

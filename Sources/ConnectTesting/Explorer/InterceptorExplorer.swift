@@ -117,7 +117,7 @@ extension InterceptorExplorer {
 
   /// Changes the client's configuration, for example its limits. Interceptors, host, protocol, compression, formats of messages and
   /// logger are the explorer's.
-  /// A timeout of the configuration is that of most calls; others have a minute more. More than ten years count as ten. Without one
+  /// A timeout of the configuration is that of most calls; others have a minute more. Timeouts above ten years count as ten years. Without one
   /// they have 60 seconds, or none.
   public func configuration(_ change: @escaping @Sendable (inout ProtocolClientConfig) -> Void) -> Self {
     self.with { $0.changeConfig = change }

@@ -6,7 +6,7 @@ func describe(_ value: Any) -> String {
   if let value = value as? any BriefValue { return value.brief }
   if value is Void { return "" }
   let line = String(describing: value).split(whereSeparator: \.isWhitespace).joined(separator: " ")
-  return line.count > 200 ? "\(line.prefix(200))…" : line
+  return shortened(line)
 }
 
 /// The text, or only its beginning if it is long.

@@ -72,7 +72,7 @@ final class ExplorerDeadlineTests: XCTestCase {
     }
   }
 
-  /// A timer that is due at the deadline of another call is a timer like others.
+  /// A timer that is due at another call's deadline is a reason to wait.
   func testTimersAtTheDeadlineOfAnotherCallRaiseNoAlarm() async throws {
     let pauses: [@Sendable (VirtualClock) async throws -> Void] = [
       { try await $0.sleep(for: .seconds(10)) }, { _ in try await Task.sleep(for: .seconds(10)) },
@@ -107,7 +107,7 @@ final class ExplorerDeadlineTests: XCTestCase {
     }
   }
 
-  /// An interceptor that is at work all the time does not make calls of half a day too long for a schedule.
+  /// A poller beside a silent server stays within the limits of a schedule, although the timeout is 12 hours.
   func testLongTimeoutsBesidePollersRaiseNoAlarm() async throws {
     try await self.watching(isStopped: true) { clock in
       while !Task.isCancelled { try await clock.sleep(for: .milliseconds(100)) }
@@ -117,7 +117,7 @@ final class ExplorerDeadlineTests: XCTestCase {
     .explore()
   }
 
-  /// A deadline that a call's options have in their context is none of the explorer's.
+  /// The explorer ignores a deadline in the context of a call's options.
   func testDeadlinesOfContextsAreLeftOut() async throws {
     try await InterceptorExplorer(of: { _ in PassingInterceptor() })
       .options { _, options in options.context.deadline = CallDeadline(in: .seconds(5)) }

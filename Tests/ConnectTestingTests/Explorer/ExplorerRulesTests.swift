@@ -47,7 +47,7 @@ final class ExplorerRulesTests: XCTestCase {
     }
   }
 
-  /// An interceptor that makes another error of the server's may leave out its headers.
+  /// An interceptor that creates a new error may leave out the headers.
   func testOtherErrorsRaiseNoAlarm() async throws {
     try await InterceptorExplorer(of: { _ in HookedInterceptor.redactingErrors() }).quiet().explore()
   }

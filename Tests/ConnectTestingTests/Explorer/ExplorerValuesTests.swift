@@ -153,7 +153,7 @@ final class ExplorerValuesTests: XCTestCase {
     XCTAssertGreaterThan(report.coverage["attempts"] ?? 0, 5_000)
   }
 
-  /// Nor is it always the last one whose error the caller gets.
+  /// With hedging, the caller may get the error of an earlier attempt.
   func testErrorsOfHedgesRaiseNoAlarm() async throws {
     try await InterceptorExplorer(of: { _ in HookedInterceptor.redactingErrors() })
       .idempotency(.noSideEffects)
@@ -195,7 +195,7 @@ final class ExplorerValuesTests: XCTestCase {
     XCTAssertTrue("a\0canary".hasPart("a\0c"))
     XCTAssertFalse("acanary".hasPart("a\0c"))
     XCTAssertFalse("a\0canary".hasPart("ac"))
-    // A search that begins anew at each place would take hours.
+    // A quadratic search would take hours.
     let text = String(repeating: "a", count: 2_000_000)
     XCTAssertFalse(text.hasPart(String(repeating: "a", count: 1_000_000) + "b"))
     XCTAssertTrue((text + "b").hasPart(String(repeating: "a", count: 1_000_000) + "b"))
@@ -207,8 +207,8 @@ final class ExplorerValuesTests: XCTestCase {
       // Answers are no longer than this.
       .configuration { $0.limits.maximumReceivedMessageSize = 10_000 }
     try await explorer.requests { (String(repeating: "x", count: 100_000 / $0), [:]) }.explore()
-    let long = explorer.calls(1).schedules(2).requests { _ in (String(repeating: "x", count: 1_100_000), [:])
-    }
+    let text = String(repeating: "x", count: 1_100_000)
+    let long = explorer.calls(1).schedules(2).requests { _ in (text, [:]) }
     try await long.methods([.serverStream]).explore()
     try await long.methods([.clientStream]).explore()
   }

@@ -152,9 +152,9 @@ final class InterceptorExplorerTests: XCTestCase {
   // MARK: State outside of the closure
 
   /// Swallows some of the errors that it sees in its process.
-  private func swallowing(_ isSwallowed: @escaping @Sendable (_ number: Int) -> Bool) -> InterceptorExplorer<
-    Void
-  > {
+  private func swallowing(
+    _ isSwallowed: @escaping @Sendable (_ number: Int) -> Bool
+  ) -> InterceptorExplorer<Void> {
     let count = TestCount()
     return InterceptorExplorer(of: { _ in
       HookedInterceptor {

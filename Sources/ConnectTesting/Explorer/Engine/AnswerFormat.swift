@@ -22,8 +22,8 @@ struct AnswerFormat {
     let isFailure = self.isUnary && code != .ok
     let type =
       isFailure ? "application/json" : self.isUnary ? "application/proto" : "application/connect+proto"
-    var headers: Headers = ["content-type": [type], "x-answer": [self.id]]
-    if self.isUnary { headers["trailer-x-answer-trailer"] = [self.id] }
+    var headers: Headers = ["content-type": [type], MetadataMark.header.rawValue: [self.id]]
+    if self.isUnary { headers["trailer-\(MetadataMark.trailer.rawValue)"] = [self.id] }
     return HTTPResponseHead(status: isFailure ? code.serverHTTPStatus : 200, headers: headers)
   }
 
@@ -41,7 +41,7 @@ struct AnswerFormat {
 
   /// The end of a stream.
   func end(_ code: Code) -> ByteBuffer {
-    let metadata = #""metadata":{"x-answer-trailer":["\#(self.id)"]}"#
+    let metadata = #""metadata":{"\#(MetadataMark.trailer.rawValue)":["\#(self.id)"]}"#
     let text = code == .ok ? "{\(metadata)}" : #"{"error":\#(self.error(code)),\#(metadata)}"#
     return Envelope.encode(ByteBuffer(string: text), flags: 2)
   }
@@ -53,6 +53,7 @@ struct ReceivedRequest {
   private(set) var messages: [String] = []
   /// Whether the request is complete.
   var isComplete = false
+  // Without a limit: the test has chosen what its callers send.
   private var envelopes = EnvelopeDecoder(maximumMessageSize: .max)
 
   /// - Parameter isUnary: Whether a body is one message. The message of a GET request is in the query of its target.

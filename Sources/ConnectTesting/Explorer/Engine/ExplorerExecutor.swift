@@ -175,8 +175,8 @@ struct WaitingReasons {
     self.deadline = timeout.map { (now + $0.clamped).nanoseconds }
   }
 
-  /// Whether the timer is that of the deadline of the call that begins. It is the call's first one, so that others that are due at
-  /// the same time come later.
+  /// Whether the timer is the deadline of the call that begins. A call sets its deadline before any other timer, so that other timers
+  /// that are due at the same time come later.
   fileprivate mutating func takesDeadline(_ due: Int64, _ work: VirtualThread.Work) -> Bool {
     guard case .closure = work, self.deadline == due else { return false }
     self.deadline = nil

@@ -57,7 +57,7 @@ final class RunCallers {
     _ makeClient: @escaping (_ call: Int) -> ProtocolClient
   ) {
     self.makeClient = makeClient
-    // Several calls of a century each are more than the clock has.
+    // Several calls of 100 years each would exceed the range of the clock.
     let timeout = timeout.map { min($0.clamped, RunLimits.timeout) }
     let requests = Self.requests(run.settings)
     for (number, request) in zip(1..., requests) {

@@ -51,8 +51,8 @@ struct TimePassing {
     return true
   }
 
-  /// Whether a caller loses its patience before `time`, or after so much work that the schedule would become too long. Those of calls
-  /// with a deadline have more patience.
+  /// Whether the caller gives up: before `time`, or because the schedule has already done much work. A caller with a deadline waits
+  /// for the deadline, up to a higher limit of work.
   private func wearsOut(_ attempt: ExploredAttempt, by time: Duration) -> Bool {
     if self.run.callers.hasTimeout(attempt.call) { return self.run.allPieces > RunLimits.pieces / 4 * 3 }
     return attempt.time + RunLimits.patience < time || self.run.allPieces > RunLimits.pieces / 4

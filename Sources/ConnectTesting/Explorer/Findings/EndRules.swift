@@ -60,7 +60,7 @@ struct EndRules {
         guard owner.number != other.number else { continue }
         let others = owner.number == call.number ? values : ForeignValues(of: other, unlike: owner)
         if let (value, place) = others.first(in: attempt) {
-          // A request that is the other call's as a whole may be sent on purpose. A mixture may not.
+          // An interceptor may send the whole request of the other call on purpose, but never a mixture of both.
           let isWhole = attempt.canary == other.requestHeaders.first(RunCallers.canaryName)
           let place = "\(place) of call \(call.number)"
           return self.leak(value, of: other, in: place, liftedBy: isWhole ? .sharedResponses : nil)
@@ -187,8 +187,8 @@ struct EndRules {
     return self.metadata(call, of: source ?? last)
   }
 
-  /// Whether another call with the same request has succeeded with the same response. If a request of the call itself has failed, only
-  /// responses since that request began count: an earlier one is a recovery.
+  /// Whether another call with the same request has succeeded with the same response. If one of the call's own requests has failed,
+  /// responses from before that request do not count: to use an older response is a recovery.
   private func sharesSuccess(_ call: ExploredCall) -> Bool {
     let first = call.attempts.last { $0.hasFailed }?.answersBefore ?? 0
     return self.calls.contains { other in
@@ -209,7 +209,7 @@ struct EndRules {
 
   private func metadata(_ call: ExploredCall, of exchange: ExplorerExchange) -> Finding? {
     guard !self.allows(.changedMetadata) else { return nil }
-    for field in MetadataMark.all {
+    for field in MetadataMark.allCases {
       guard
         let what = field.problem(
           in: call,
@@ -219,7 +219,7 @@ struct EndRules {
       else { continue }
       return Finding(
         rule: "headers and trailers arrive",
-        reason: "the response \(field.place) \(field.name) of call \(call.number) \(what)",
+        reason: "the response \(field) \(field.rawValue) of call \(call.number) \(what)",
         allowance: .changedMetadata
       )
     }
@@ -277,8 +277,9 @@ struct EndRules {
     from failed: [ExplorerExchange]
   ) -> Finding? {
     let named = failed.last { error.message?.contains($0.id) == true }
-    // Of attempts at the same time, any may be the one whose error the caller gets.
-    let marks = call.trailers["x-answer-trailer"] + error.metadata["x-answer-trailer"]
+    // With hedging, the caller may get the error of any of the attempts at the same time.
+    let trailer = MetadataMark.trailer.rawValue
+    let marks = call.trailers[trailer] + error.metadata[trailer]
     let marked = failed.last { marks.contains($0.id) }
     guard let source = named ?? marked ?? failed.last, error.code == source.attempt.answer?.code,
       source.attempt.answer != .reset

@@ -1,35 +1,22 @@
 internal import Connect
 
-/// A field in which each answer of the explorer's server has the mark of its attempt.
-struct MetadataMark: Sendable {
-  let name: String
-  /// For findings.
-  let place: String
-  private let values: @Sendable (ExploredCall) -> [String]
-  /// Whether it has to reach the caller of a failed call. Interceptors that make an error of another one often leave out the headers.
-  private let isOfErrors: Bool
+/// A field in which each answer of the explorer's server has the mark of its attempt. The raw value is its name.
+enum MetadataMark: String, CaseIterable {
+  case header = "x-answer"
+  case trailer = "x-answer-trailer"
 
-  static let all = [
-    MetadataMark(name: "x-answer", place: "header", values: { $0.headers["x-answer"] }, isOfErrors: false),
-    MetadataMark(
-      name: "x-answer-trailer",
-      place: "trailer",
-      values: { $0.trailers["x-answer-trailer"] },
-      isOfErrors: true
-    ),
-  ]
-
-  /// What is wrong with what the caller got: the mark is to arrive once and alone. Nil if it has.
+  /// What is wrong with the field as the caller got it: the mark should arrive once, and no other mark. Nil if nothing is wrong.
   ///
   /// - Parameters:
   ///   - id: The mark.
-  ///   - isRight: Whether a value is the mark, or that of another attempt that is as good.
+  ///   - isRight: Whether a value is the mark of an attempt whose response the call may have.
   func problem(in call: ExploredCall, of id: String, isRight: (String) -> Bool) -> String? {
-    let values = self.values(call)
-    // An error may have it in its metadata.
-    let others = call.error?.metadata[self.name] ?? []
+    let values = (self == .header ? call.headers : call.trailers)[self.rawValue]
+    // The metadata of an error may have the field instead.
+    let others = call.error?.metadata[self.rawValue] ?? []
     if values.isEmpty, others.isEmpty {
-      return call.error == nil || self.isOfErrors ? "does not reach the caller" : nil
+      // Interceptors that create a new error often leave out the headers.
+      return call.error != nil && self == .header ? nil : "does not reach the caller"
     }
     if let wrong = (values + others).first(where: { !isRight($0) }) {
       return "is “\(shortened(wrong))” where only “\(id)” was sent"
