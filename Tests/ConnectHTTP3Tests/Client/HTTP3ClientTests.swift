@@ -75,8 +75,11 @@ final class HTTP3ClientTests: XCTestCase {
   // MARK: Early data
 
   /// Ends the connection and makes a request on the next one.
-  private func getOnNext(_ client: Client, _ target: String, hasNoSideEffects: Bool) async -> StreamRecord {
-    _ = await client.get("/script/close/0x100")
+  private func getOnNext(_ client: Client, _ target: String, hasNoSideEffects: Bool) async throws
+    -> StreamRecord
+  {
+    _ = await client.get("/script/end")
+    try await client.client.waitUntilIdle()
     var request = HTTPStreamRequest(method: .get, target: target, headers: [:], body: .complete(ByteBuffer()))
     request.hasNoSideEffects = hasNoSideEffects
     return await StreamRecord.run(request, on: client.endpoint)
@@ -84,17 +87,17 @@ final class HTTP3ClientTests: XCTestCase {
 
   func testEarlyData() async throws {
     try await self.withClient({ $0.http3 = .alone(.init(usesEarlyData: true)) }) { client, _ in
-      let first = await self.getOnNext(client, "/script/early", hasNoSideEffects: true)
+      let first = try await self.getOnNext(client, "/script/early", hasNoSideEffects: true)
       for _ in 1...3 {
-        let safe = await self.getOnNext(client, "/script/early", hasNoSideEffects: true)
+        let safe = try await self.getOnNext(client, "/script/early", hasNoSideEffects: true)
         XCTAssertEqual(safe.text, "yes", "\(String(describing: safe.failure))")
         XCTAssertEqual(safe.info?.isEarlyData, true)
-        let unsafe = await self.getOnNext(client, "/script/early", hasNoSideEffects: false)
+        let unsafe = try await self.getOnNext(client, "/script/early", hasNoSideEffects: false)
         XCTAssertEqual(unsafe.text, "no", "\(String(describing: unsafe.failure))")
         XCTAssertEqual(unsafe.info?.isEarlyData, false)
       }
       XCTAssertNotNil(first.text)
-      let refused = await self.getOnNext(client, "/script/too-early", hasNoSideEffects: true)
+      let refused = try await self.getOnNext(client, "/script/too-early", hasNoSideEffects: true)
       XCTAssertEqual(refused.failure?.isUnprocessed, true)
       XCTAssertEqual(refused.failure?.error.httpStatus, 425)
     }
@@ -103,7 +106,7 @@ final class HTTP3ClientTests: XCTestCase {
   func testNoEarlyDataUnlessAsked() async throws {
     try await self.withClient { client, _ in
       for _ in 1...2 {
-        let record = await self.getOnNext(client, "/script/early", hasNoSideEffects: true)
+        let record = try await self.getOnNext(client, "/script/early", hasNoSideEffects: true)
         XCTAssertEqual(record.text, "no", "\(String(describing: record.failure))")
       }
     }

@@ -35,7 +35,7 @@ final class HTTP3ClusterTests: XCTestCase {
   private func withClient(
     _ clusters: [String: (PythonHTTP3Server, Configuration.TLS)],
     _ http3: HTTP3Support = .alone,
-    _ body: (ProtocolClient, Infos) async throws -> Void
+    _ body: (ProtocolClient, NIOHTTPClient, Infos) async throws -> Void
   ) async throws {
     var configuration = Configuration(tlsOfClusters: clusters.mapValues(\.1), http3: http3)
     configuration.channel.backoff = .init(initial: .milliseconds(5), maximum: .milliseconds(20))
@@ -58,7 +58,7 @@ final class HTTP3ClusterTests: XCTestCase {
       )
     )
     do {
-      try await body(client, infos)
+      try await body(client, httpClient, infos)
       await httpClient.shutdown(within: .seconds(5))
     } catch {
       await httpClient.shutdown(within: .zero)
@@ -74,17 +74,6 @@ final class HTTP3ClusterTests: XCTestCase {
     return await client.unary(TestMethods.lookup, .with { $0.key = "it" }, options: options)
   }
 
-  /// The server ends the connection of the cluster.
-  private func endConnection(_ client: ProtocolClient, of cluster: String) async {
-    let method = MethodSpec<Connect_Test_V1_LookupRequest, Connect_Test_V1_LookupResponse>(
-      path: "/script/close/0x100",
-      streamType: .unary
-    )
-    let options = CallOptions(headers: ["cluster": [cluster]])
-    let response = await client.unary(method, .init(), options: options)
-    XCTAssertNotNil(response.error)
-  }
-
   private func tls(_ server: PythonHTTP3Server) -> Configuration.TLS {
     Configuration.TLS(trustRoots: .pemBytes(server.authority))
   }
@@ -97,7 +86,7 @@ final class HTTP3ClusterTests: XCTestCase {
     try await self.withClient([
       "blue": (blue, self.tls(blue)), "green": (green, self.tls(green)), "wrong": (green, self.tls(blue)),
       "name": (green, otherName),
-    ]) { client, infos in
+    ]) { client, _, infos in
       for cluster in ["blue", "green", "blue"] {
         let found = await self.lookUp(client, in: cluster)
         XCTAssertEqual(found.message?.value, "value of it", "\(String(describing: found.error))")
@@ -119,21 +108,31 @@ final class HTTP3ClusterTests: XCTestCase {
     let server = try await PythonHTTP3Server.shared()
     let http3 = HTTP3Support.alone(HTTP3Configuration(usesEarlyData: true))
     let clusters = ["blue": (server, self.tls(server)), "green": (server, self.tls(server))]
-    try await self.withClient(clusters, http3) { client, infos in
+    try await self.withClient(clusters, http3) { client, httpClient, infos in
       func isEarly(_ cluster: String) async -> Bool? {
         _ = infos.take()
         let found = await self.lookUp(client, in: cluster)
         XCTAssertEqual(found.message?.value, "value of it", "\(String(describing: found.error))")
         return infos.take().last?.isEarlyData
       }
-      // A connection that has ended may be opened again without a call, so the next call comes at once.
+      /// The server ends the connection of the cluster. Its answer is none to such a call.
+      func endConnection(of cluster: String) async throws {
+        let method = MethodSpec<Connect_Test_V1_LookupRequest, Connect_Test_V1_LookupResponse>(
+          path: "/script/end",
+          streamType: .unary
+        )
+        let options = CallOptions(headers: ["cluster": [cluster]])
+        let response = await client.unary(method, .init(), options: options)
+        XCTAssertNotNil(response.error)
+        try await httpClient.waitUntilIdle(cluster)
+      }
       var answers = [await isEarly("blue")]
-      await self.endConnection(client, of: "blue")
+      try await endConnection(of: "blue")
       answers.append(await isEarly("blue"))
       // With a further response, there is a ticket of the other cluster again.
       _ = await isEarly("blue")
       answers.append(await isEarly("green"))
-      await self.endConnection(client, of: "green")
+      try await endConnection(of: "green")
       answers.append(await isEarly("green"))
       XCTAssertEqual(answers, [false, true, false, true])
     }
