@@ -27,16 +27,14 @@ public final class ChildProcess: Sendable {
     process.standardOutput = self.output
     process.standardError = self.error
     self.process = process
-    self.error.fileHandleForReading.readabilityHandler = { [weak self] handle in
-      let data = handle.availableData
+    try process.run()
+    self.error.fileHandleForReading.readToEnd { [weak self] data in
       if data.isEmpty {
-        handle.readabilityHandler = nil
         self?.isErrorOver.store(true, ordering: .releasing)
       } else {
         self?.errorText.withLock { $0 += data }
       }
     }
-    try process.run()
   }
 
   /// One of this package's programs, which the build puts beside the tests.

@@ -1,6 +1,7 @@
 internal import Foundation
 internal import Glibc
 internal import Synchronization
+internal import TestSupport
 
 /// What went wrong in a test's own tools.
 struct TestFailure: Error, CustomStringConvertible {
@@ -130,11 +131,7 @@ private final class AnswerLines: Sendable {
   private let state = Mutex(State())
 
   init(of handle: FileHandle) {
-    handle.readabilityHandler = { handle in
-      let data = handle.availableData
-      if data.isEmpty { handle.readabilityHandler = nil }
-      self.add(data)
-    }
+    handle.readToEnd { self.add($0) }
   }
 
   func answer(to number: Int) async throws -> Data {

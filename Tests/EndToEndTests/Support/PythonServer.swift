@@ -2,6 +2,7 @@ internal import Foundation
 internal import Glibc
 internal import LoopbackServer
 internal import Synchronization
+internal import TestSupport
 
 /// A Python server of `Tests/EndToEndTests/Servers` in a separate process.
 ///
@@ -211,11 +212,7 @@ private final class OutputLines: Sendable {
   private let state = Mutex(State())
 
   init(of handle: FileHandle) {
-    handle.readabilityHandler = { handle in
-      let data = handle.availableData
-      if data.isEmpty { handle.readabilityHandler = nil }
-      self.state.withLock { $0.add(data) }
-    }
+    handle.readToEnd { data in self.state.withLock { $0.add(data) } }
   }
 
   /// - Throws: If the process ends first, or if the timeout passes.
