@@ -33,9 +33,8 @@ http3 = HTTP3(Exchange|FlowControl|Response|Handshake|Closing|Network|Offload|Ma
 structs = GuardedDecodingTests|RequiredCheckTests|CMessage(Misuse)?Tests|DynamicMessageTests
 sanitized_modules = ConnectTests ConnectNIOTests ConnectHTTP3Tests ConnectProtobufCTests ConnectXDSTests
 sanitized = HTTP2(Session|Exchange|Reset|Lifecycle|FlowControl|Output)Tests|$(http3)|FuzzTests|CompressionPoolTests|GRPCStatusTests|$(structs)
-# With lld: gold, the default on Linux, warns of each function of the sanitizer, "Cannot export local symbol". With what reports
-# of the sanitizer need for debugging, and no more, which takes a third less of time.
-asan = --sanitize=address --scratch-path .build-asan -Xswiftc -use-ld=lld -Xswiftc -gline-tables-only -Xcc -gline-tables-only
+# With lld: gold, the default on Linux, warns of each function of the sanitizer, "Cannot export local symbol".
+asan = --sanitize=address --scratch-path .build-asan -Xswiftc -use-ld=lld
 # Functions take more stack with the sanitizer.
 unsanitized = testDeepestMessageFitsASmallStack
 # How many damaged inputs the decoders get.

@@ -16,7 +16,7 @@ if [[ ! -e "$scratch/built" || -n "$(find "${sources[@]}" -newer "$scratch/built
   mkdir -p "$scratch"
   touch "$scratch/building"
   for product in protoc-gen-swift protoc-gen-connect-swift protoc-gen-connect-swift-mocks; do
-    swift build -q --scratch-path "$scratch" -Xswiftc -gnone --product "$product"
+    swift build -q --scratch-path "$scratch" --product "$product"
   done
   mv "$scratch/building" "$scratch/built"
 fi
