@@ -69,7 +69,10 @@ final class TestScriptTests: XCTestCase {
   }
 
   func testSummary() throws {
-    let sanitized = "if [[ $2 == sanitize ]]; then echo \"Test Case 'B.testIt' passed (1 seconds)\"; fi"
+    let sanitized = """
+      if [[ $2 == sanitize ]]; then echo "Test Case 'B.testIt' passed (1 seconds)"; fi
+      if [[ $2 == build-* ]]; then echo "built ahead"; fi
+      """
     let result = try self.run(make: sanitized, xctest: Self.passing)
     XCTAssertEqual(result.status, 0, "\(result.lines)")
     XCTAssertEqual(result.lines.last, "5 passed, 0 failed")
@@ -82,9 +85,34 @@ final class TestScriptTests: XCTestCase {
       "XCTest             ok  2 tests, 0 failed, 1 skipped"
     )
     XCTAssertFalse(result.lines.contains("shown"), "the demo's output is no part of the tests'")
+    XCTAssertFalse(result.lines.contains("built ahead"), "nor what is built while the tests run")
     let executed = try XCTUnwrap(result.lines.firstIndex { $0.hasPrefix("Executed 2 tests") })
     let summary = try XCTUnwrap(result.lines.firstIndex { $0.hasPrefix("Summary, after 0:") })
-    XCTAssertEqual(summary, executed + 1)
+    XCTAssertEqual(result.lines[(executed + 1)..<summary], ["Test Case 'B.testIt' passed (1 seconds)"])
+  }
+
+  /// What is built while the tests run ends with the script.
+  func testWhatIsBuiltAheadEnds() throws {
+    let file = FileManager.default.temporaryDirectory.appending(path: "build-\(UUID())")
+    defer { try? FileManager.default.removeItem(at: file) }
+    let building = """
+      if [[ "$*" == *"build-sanitized bench-build" ]]; then
+        echo $$ >'\(file.path)'
+        exec sleep 60
+      fi
+      """
+    let failing = """
+      for ((i = 0; i < 1000; i++)); do
+        if [[ -s '\(file.path)' ]]; then exit 1; fi
+        sleep 0.01
+      done ;;
+      """
+    let result = try self.run(make: building, xctest: failing)
+    XCTAssertEqual(self.row("XCTest", result.lines), "XCTest             FAILED")
+    let text = try String(contentsOf: file, encoding: .utf8).trimmingCharacters(in: .whitespacesAndNewlines)
+    let process = try XCTUnwrap(Int32(text))
+    for _ in 0..<1000 where kill(process, 0) == 0 { usleep(10_000) }
+    XCTAssertNotEqual(kill(process, 0), 0)
   }
 
   func testFailedTests() throws {
