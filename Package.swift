@@ -871,7 +871,7 @@ if Context.environment["CONNECT_NASTY_PROTOS"] != nil {
   ]
 }
 
-// Without the other tests, so that what needs few of them is built sooner: `make sanitize` sets this variable.
+// The only test targets to build. `make sanitize` sets this variable, as it runs few of the tests.
 if let kept = Context.environment["CONNECT_TESTS"]?.split(separator: " ") {
   package.targets.removeAll { target in target.type == .test && !kept.contains { $0 == target.name } }
 }

@@ -97,8 +97,9 @@ final class TestScriptTests: XCTestCase {
     defer { try? FileManager.default.removeItem(at: file) }
     let building = """
       if [[ "$*" == *"build-sanitized bench-build" ]]; then
-        echo $$ >'\(file.path)'
-        exec sleep 60
+        trap "echo ended >'\(file.path)'; exit" TERM
+        echo begun >'\(file.path)'
+        sleep 60
       fi
       """
     let failing = """
@@ -109,10 +110,9 @@ final class TestScriptTests: XCTestCase {
       """
     let result = try self.run(make: building, xctest: failing)
     XCTAssertEqual(self.row("XCTest", result.lines), "XCTest             FAILED")
-    let text = try String(contentsOf: file, encoding: .utf8).trimmingCharacters(in: .whitespacesAndNewlines)
-    let process = try XCTUnwrap(Int32(text))
-    for _ in 0..<1000 where kill(process, 0) == 0 { usleep(10_000) }
-    XCTAssertNotEqual(kill(process, 0), 0)
+    func text() throws -> String { try String(contentsOf: file, encoding: .utf8) }
+    for _ in 0..<1000 where try text() != "ended\n" { usleep(10_000) }
+    XCTAssertEqual(try text(), "ended\n")
   }
 
   func testFailedTests() throws {

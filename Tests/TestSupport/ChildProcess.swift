@@ -28,7 +28,7 @@ public final class ChildProcess: Sendable {
     process.standardError = self.error
     self.process = process
     try process.run()
-    self.error.fileHandleForReading.readToEnd { [weak self] data in
+    self.error.fileHandleForReading.readOnThread { [weak self] data in
       if data.isEmpty {
         self?.isErrorOver.store(true, ordering: .releasing)
       } else {

@@ -115,7 +115,7 @@ final class HTTP3ClusterTests: XCTestCase {
         XCTAssertEqual(found.message?.value, "value of it", "\(String(describing: found.error))")
         return infos.take().last?.isEarlyData
       }
-      /// The server ends the connection of the cluster. Its answer is none to such a call.
+      /// The server ends the connection of the cluster. The call fails, as the server's answer is no message.
       func endConnection(of cluster: String) async throws {
         let method = MethodSpec<Connect_Test_V1_LookupRequest, Connect_Test_V1_LookupResponse>(
           path: "/script/end",

@@ -158,7 +158,7 @@ final class HTTP3EarlyCallTests: XCTestCase {
     configuration.tls.serverName = "localhost"
     configuration.channel.resolver = StaticResolver(proxies.compactMap { Endpoint("127.0.0.1:\($0.port)") })
     let client = try Client(configuration, port: proxies[0].port)
-    // A ticket of the second server, then one of the first, which may be overtaken by the second.
+    // A ticket of the second server, then one of the first. On a busy computer, the second may answer before the first.
     for index in [1, 0] {
       try await proxies[0].set { $0.isBlack = index == 1 }
       var address: String?

@@ -13,7 +13,6 @@ final class HTTP3EarlyVerifierTests: XCTestCase {
 
   private struct Client: Sendable {
     let httpClient: NIOHTTPClient
-    private let log = LogRecord()
 
     /// A client of the server on a port of 127.0.0.1, whatever the host of a request is.
     init(
@@ -30,7 +29,7 @@ final class HTTP3EarlyVerifierTests: XCTestCase {
         http3: .alone(HTTP3Configuration(usesEarlyData: true))
       )
       configuration.channel.resolver = StaticResolver([Endpoint("127.0.0.1:\(port)")].compactMap { $0 })
-      self.httpClient = NIOHTTPClient(configuration: configuration, logger: self.log.logger)
+      self.httpClient = NIOHTTPClient(configuration: configuration)
     }
 
     func get(_ target: String = "/", host: String = "localhost", authority: String? = nil) async throws
@@ -60,7 +59,7 @@ final class HTTP3EarlyVerifierTests: XCTestCase {
         let record = try await self.get(target)
         XCTAssertNil(record.failure)
       }
-      try await self.log.wait(for: "channel is IDLE")
+      try await self.httpClient.waitUntilIdle()
     }
 
     func shutDown() async { await self.httpClient.shutdown(within: .seconds(5)) }

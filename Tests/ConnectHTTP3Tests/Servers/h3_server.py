@@ -4,10 +4,10 @@ Announces `h3` (aioquic), `retry` (aioquic, which asks for a token first), `brie
 `hypercorn` (ports of 127.0.0.1) and `authority` (PEM to trust).
 
 Paths that begin with /script/ do what they say, on aioquic: /script/reset/CODE, /script/close/CODE, /script/end (answers, and ends
-the connection a little later), /script/goaway (answers, and takes no later request), /script/silence, /script/size/BYTES (a body), /script/status/CODE, /script/count (the body is how many bytes came),
-/script/headers/BYTES (a header of that size), /script/early (the body is whether the request came before the handshake was complete),
-/script/too-early (425 if it did). So do calls with the header `x-refuse-early`; /script/refused/CASE tells whether one with that value
-of the header was refused. The path /given-up?CASE tells whether the call with that header `x-case` was given up by its client.
+the connection a little later), /script/goaway (answers, and takes no later request), /script/silence, /script/size/BYTES (a body),
+/script/status/CODE, /script/count (the body is how many bytes came), /script/headers/BYTES (a header of that size), /script/early (the
+body is whether the request came before the handshake was complete), /script/too-early (425 if it did). So do calls with the header
+`x-refuse-early`; /script/refused/CASE tells whether one with that value of the header was refused. The path /given-up?CASE tells whether the call with that header `x-case` was given up by its client.
 """
 
 import asyncio

@@ -3,10 +3,10 @@ internal import ConnectNIO
 internal import XCTest
 
 extension NIOHTTPClient {
-  /// Waits until the only channel, or its cluster, has no connection; fails after ten seconds.
+  /// Waits until the only channel, or this cluster of it, has no connection; fails after ten seconds.
   ///
-  /// After `/script/end` of the server, whose connection ends when no call is under way. If one ends under a call, the client
-  /// opens the next one at once, which may be there before the next call. Early data is then too late.
+  /// For tests of early data, after a call that the server answers before it ends the connection. If a connection ends during
+  /// a call, the client opens the next one at once. When that is ready before the next call, the call has no early data.
   func waitUntilIdle(
     _ cluster: String? = nil,
     file: StaticString = #filePath,

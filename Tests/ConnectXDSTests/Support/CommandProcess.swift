@@ -131,7 +131,7 @@ private final class AnswerLines: Sendable {
   private let state = Mutex(State())
 
   init(of handle: FileHandle) {
-    handle.readToEnd { self.add($0) }
+    handle.readOnThread { self.add($0) }
   }
 
   func answer(to number: Int) async throws -> Data {

@@ -212,7 +212,7 @@ private final class OutputLines: Sendable {
   private let state = Mutex(State())
 
   init(of handle: FileHandle) {
-    handle.readToEnd { data in self.state.withLock { $0.add(data) } }
+    handle.readOnThread { data in self.state.withLock { $0.add(data) } }
   }
 
   /// - Throws: If the process ends first, or if the timeout passes.
