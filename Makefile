@@ -175,7 +175,7 @@ install: ## Build connectrpc and install it with completions and manual page: pr
 	@Sources/connectrpc/install.sh "$$($(release) --show-bin-path)/connectrpc" '$(DESTDIR)$(prefix)'
 
 .PHONY: lint
-lint: ## Check the style of all Swift files, imports, which folders use which, the sizes of files and types, and tables of costs
+lint: ## Check the style of all Swift files, imports, which folders use which, the sizes of files and types, how tests start processes, and tables of costs
 	@echo "Checking the style"
 	@swift format lint --strict $(swift_files)
 	@.ci/check-imports --self-test
@@ -184,6 +184,9 @@ lint: ## Check the style of all Swift files, imports, which folders use which, t
 	@.ci/check-arrows
 	@.ci/check-rooms --self-test
 	@.ci/check-rooms
+	@git grep --untracked -nE '\bProcess(\(\)|\.(init|run|launchedProcess)\b)|: Process = \.|\.readabilityHandler' \
+		-- 'Tests/*.swift' ':!Tests/LoopbackServer/Process+Start.swift'; \
+		[[ $$? == 1 ]] || { echo "Tests use Process.start and FileHandle.readOnThread instead"; exit 1; }
 	@$(benchmarks)/costs.py --self-test
 	@$(benchmarks)/costs.py --tables
 

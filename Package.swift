@@ -454,6 +454,7 @@ let package = Package(
       name: "CodegenTests",
       dependencies: [
         "ConnectCodegen",
+        "LoopbackServer",
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
         .product(name: "SwiftProtobufPluginLibrary", package: "swift-protobuf"),
       ],

@@ -1,4 +1,5 @@
 import Foundation
+import LoopbackServer
 import XCTest
 
 /// `.ci/setup`, which says what a machine lacks.
@@ -20,16 +21,17 @@ final class SetupScriptTests: XCTestCase {
       withDestinationPath: "/bin/true"
     )
 
-    let process = Process()
-    let errors = Pipe()
     var root = URL(filePath: #filePath)
     for _ in 0..<3 { root.deleteLastPathComponent() }
-    process.executableURL = URL(filePath: "/bin/bash")
-    process.arguments = [root.appending(path: ".ci/setup").path] + arguments
-    process.environment = ["PATH": folder.path, "PKG_CONFIG_LIBDIR": folder.path]
-    process.standardError = errors
-    process.standardOutput = FileHandle.nullDevice
-    try process.run()
+    let (process, errors) = try Process.start { process in
+      process.executableURL = URL(filePath: "/bin/bash")
+      process.arguments = [root.appending(path: ".ci/setup").path] + arguments
+      process.environment = ["PATH": folder.path, "PKG_CONFIG_LIBDIR": folder.path]
+      let errors = Pipe()
+      process.standardError = errors
+      process.standardOutput = FileHandle.nullDevice
+      return errors
+    }
     let text = try errors.fileHandleForReading.readToEnd() ?? Data()
     process.waitUntilExit()
     return (process.terminationStatus, String(decoding: text, as: UTF8.self))
@@ -80,14 +82,15 @@ final class SetupScriptTests: XCTestCase {
       "CNgtcp2": "libngtcp2-dev libngtcp2-crypto-gnutls-dev libgnutls28-dev",
     ]
     for (module, package) in packages {
-      let process = Process()
-      let errors = Pipe()
-      process.executableURL = URL(filePath: "/usr/bin/env")
-      process.arguments = [
-        "clang", "-fsyntax-only", "-nostdinc", "-x", "c", sources.appending(path: "\(module)/shim.h").path,
-      ]
-      process.standardError = errors
-      try process.run()
+      let (process, errors) = try Process.start { process in
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments = [
+          "clang", "-fsyntax-only", "-nostdinc", "-x", "c", sources.appending(path: "\(module)/shim.h").path,
+        ]
+        let errors = Pipe()
+        process.standardError = errors
+        return errors
+      }
       let text = String(decoding: try errors.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
       process.waitUntilExit()
       XCTAssertNotEqual(process.terminationStatus, 0, module)

@@ -1,4 +1,5 @@
 import Foundation
+import LoopbackServer
 import XCTest
 
 /// `.ci/test`, which runs the parts of `make test` and says at the end what came of them; with stand-ins for the programs
@@ -39,13 +40,14 @@ final class TestScriptTests: XCTestCase {
       try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: file.path)
     }
 
-    let process = Process()
-    let output = Pipe()
-    process.executableURL = scripts.appending(path: "test")
-    process.environment = ["PATH": "\(folder.path):/usr/bin:/bin"]
-    process.standardOutput = output
-    process.standardError = output
-    try process.run()
+    let (process, output) = try Process.start { process in
+      process.executableURL = scripts.appending(path: "test")
+      process.environment = ["PATH": "\(folder.path):/usr/bin:/bin"]
+      let output = Pipe()
+      process.standardOutput = output
+      process.standardError = output
+      return output
+    }
     let text = try output.fileHandleForReading.readToEnd() ?? Data()
     process.waitUntilExit()
     let lines = String(decoding: text, as: UTF8.self).split(separator: "\n").map(String.init)

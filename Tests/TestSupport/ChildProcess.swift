@@ -6,29 +6,24 @@ internal import Synchronization
 /// A process with pipes for its standard input, output and error. It is killed when this object is released.
 public final class ChildProcess: Sendable {
   private let process: Process
-  private let input = Pipe()
-  private let output = Pipe()
-  private let error = Pipe()
+  private let input: Pipe
+  private let output: Pipe
   private let errorText = Mutex(Data())
   private let isErrorOver = Atomic(false)
 
   public init(_ executable: URL, arguments: [String] = [], environment: [String: String] = [:]) throws {
-    let process = Process()
-    process.executableURL = executable
-    process.arguments = arguments
-    process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-    // Otherwise another child process could keep this process's standard input open.
-    for handle in [
-      self.input.fileHandleForWriting, self.output.fileHandleForReading, self.error.fileHandleForReading,
-    ] {
-      _ = fcntl(handle.fileDescriptor, F_SETFD, FD_CLOEXEC)
+    let error: Pipe
+    (self.process, (self.input, self.output, error)) = try Process.start { process in
+      process.executableURL = executable
+      process.arguments = arguments
+      process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+      let (input, output, error) = (Pipe(), Pipe(), Pipe())
+      process.standardInput = input
+      process.standardOutput = output
+      process.standardError = error
+      return (input, output, error)
     }
-    process.standardInput = self.input
-    process.standardOutput = self.output
-    process.standardError = self.error
-    self.process = process
-    try process.run()
-    self.error.fileHandleForReading.readOnThread { [weak self] data in
+    error.fileHandleForReading.readOnThread { [weak self] data in
       if data.isEmpty {
         self?.isErrorOver.store(true, ordering: .releasing)
       } else {

@@ -1,4 +1,5 @@
 import Foundation
+import LoopbackServer
 import SwiftProtobuf
 import SwiftProtobufPluginLibrary
 import XCTest
@@ -81,13 +82,14 @@ struct ProtocFailure: Error, CustomStringConvertible {
 
 /// Runs a program and returns its output.
 func run(_ program: String, _ arguments: [String]) throws -> String {
-  let process = Process()
-  let pipe = Pipe()
-  process.executableURL = URL(filePath: "/usr/bin/env")
-  process.arguments = [program] + arguments
-  process.standardOutput = pipe
-  process.standardError = pipe
-  try process.run()
+  let (process, pipe) = try Process.start { process in
+    process.executableURL = URL(filePath: "/usr/bin/env")
+    process.arguments = [program] + arguments
+    let pipe = Pipe()
+    process.standardOutput = pipe
+    process.standardError = pipe
+    return pipe
+  }
   let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
   process.waitUntilExit()
   return String(decoding: output, as: UTF8.self)

@@ -169,12 +169,12 @@ final class TLSTests: XCTestCase {
         openssl ca -batch -selfsign -config conf -keyfile key.pem -in csr.pem -out cert.pem -notext \
           -startdate 20200101000000Z -enddate 20200201000000Z
         """
-      let process = Process()
-      process.executableURL = URL(filePath: "/bin/sh")
-      process.arguments = ["-c", script]
-      process.standardOutput = FileHandle.nullDevice
-      process.standardError = FileHandle.nullDevice
-      try process.run()
+      let (process, _) = try Process.start { process in
+        process.executableURL = URL(filePath: "/bin/sh")
+        process.arguments = ["-c", script]
+        process.standardOutput = FileHandle.nullDevice
+        process.standardError = FileHandle.nullDevice
+      }
       process.waitUntilExit()
       XCTAssertEqual(process.terminationStatus, 0)
       let context = try NIOSSLContext(

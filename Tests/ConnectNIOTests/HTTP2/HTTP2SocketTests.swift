@@ -23,12 +23,12 @@ final class HTTP2SocketTests: XCTestCase {
       .bind(host: "127.0.0.1", port: 0).wait()
     let port = try XCTUnwrap(probe.localAddress?.port)
     try probe.close().wait()
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: Self.serverPath)
-    process.arguments = ["--no-tls", "--echo-upload", "-a", "127.0.0.1", "-d", "/nonexistent", "\(port)"]
-    process.standardOutput = FileHandle.nullDevice
-    process.standardError = FileHandle.nullDevice
-    try process.run()
+    let (process, _) = try Process.start { process in
+      process.executableURL = URL(fileURLWithPath: Self.serverPath)
+      process.arguments = ["--no-tls", "--echo-upload", "-a", "127.0.0.1", "-d", "/nonexistent", "\(port)"]
+      process.standardOutput = FileHandle.nullDevice
+      process.standardError = FileHandle.nullDevice
+    }
     return (process, port)
   }
 

@@ -1,5 +1,6 @@
 internal import Foundation
 internal import Glibc
+internal import LoopbackServer
 internal import Synchronization
 internal import TestSupport
 
@@ -41,24 +42,21 @@ final class CommandProcess: Sendable {
     guard FileManager.default.fileExists(atPath: self.root.appending(path: ".venv/installed").path()) else {
       throw TestFailure("the Python servers are not installed: run `make venv` in \(self.root.path())")
     }
-    let process = Process()
-    process.executableURL = self.root.appending(path: ".venv/bin/python")
-    let file = self.root.appending(path: "Tests/ConnectXDSTests/Servers/\(script)")
-    process.arguments = ["-B", file.path()]
-    // Scripts make grpcio refuse resources, which it logs.
-    process.environment = ProcessInfo.processInfo.environment.merging([
-      "GRPC_VERBOSITY": "NONE",
-      "CONNECT_TEST_GENERATED": self.root.appending(path: ".venv/generated").path(),
-      "CONNECT_TEST_LAUNCHER": self.root.appending(path: "Tests/EndToEndTests/Servers").path(),
-    ]) { $1 }
-    let (input, output) = (Pipe(), Pipe())
-    // Otherwise another child process could keep this process's standard input open.
-    for handle in [input.fileHandleForWriting, output.fileHandleForReading] {
-      _ = fcntl(handle.fileDescriptor, F_SETFD, FD_CLOEXEC)
+    let (process, (input, output)) = try Process.start { process in
+      process.executableURL = self.root.appending(path: ".venv/bin/python")
+      let file = self.root.appending(path: "Tests/ConnectXDSTests/Servers/\(script)")
+      process.arguments = ["-B", file.path()]
+      // Scripts make grpcio refuse resources, which it logs.
+      process.environment = ProcessInfo.processInfo.environment.merging([
+        "GRPC_VERBOSITY": "NONE",
+        "CONNECT_TEST_GENERATED": self.root.appending(path: ".venv/generated").path(),
+        "CONNECT_TEST_LAUNCHER": self.root.appending(path: "Tests/EndToEndTests/Servers").path(),
+      ]) { $1 }
+      let (input, output) = (Pipe(), Pipe())
+      process.standardInput = input
+      process.standardOutput = output
+      return (input, output)
     }
-    process.standardInput = input
-    process.standardOutput = output
-    try process.run()
     let answers = AnswerLines(of: output.fileHandleForReading)
     do {
       // The announcement has no number.

@@ -66,12 +66,13 @@ struct NetworkHole {
   private func ip(_ words: String...) throws { try self.ip(words) }
 
   private func ip(_ words: [String]) throws {
-    let process = Process()
-    process.executableURL = URL(filePath: "/usr/bin/env")
-    process.arguments = ["ip"] + words
-    let errors = Pipe()
-    process.standardError = errors
-    try process.run()
+    let (process, errors) = try Process.start { process in
+      process.executableURL = URL(filePath: "/usr/bin/env")
+      process.arguments = ["ip"] + words
+      let errors = Pipe()
+      process.standardError = errors
+      return errors
+    }
     let text = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     process.waitUntilExit()
     guard process.terminationStatus == 0 else {

@@ -87,23 +87,19 @@ final class PythonServer: Sendable {
     guard FileManager.default.fileExists(atPath: root.appending(path: ".venv/installed").path()) else {
       throw LoopbackServerError("the Python servers are not installed: run `make venv` in \(root.path())")
     }
-    let process = Process()
     let file = root.appending(path: "Tests/EndToEndTests/Servers/\(script.rawValue)")
-    let words = launcher + [python.path(), "-B", file.path()] + arguments
-    process.executableURL = URL(filePath: words[0])
-    process.arguments = Array(words.dropFirst())
-    if let port { process.arguments?.append("\(port)") }
-    process.environment = ProcessInfo.processInfo.environment.merging([
-      "CONNECT_TEST_GENERATED": root.appending(path: ".venv/generated").path()
-    ]) { $1 }
-    let (input, output) = (Pipe(), Pipe())
-    // Otherwise another child process could keep this process's standard input open.
-    for handle in [input.fileHandleForWriting, output.fileHandleForReading] {
-      _ = fcntl(handle.fileDescriptor, F_SETFD, FD_CLOEXEC)
+    let words = launcher + [python.path(), "-B", file.path()] + arguments + (port.map { ["\($0)"] } ?? [])
+    let (process, (input, output)) = try Process.start { process in
+      process.executableURL = URL(filePath: words[0])
+      process.arguments = Array(words.dropFirst())
+      process.environment = ProcessInfo.processInfo.environment.merging([
+        "CONNECT_TEST_GENERATED": root.appending(path: ".venv/generated").path()
+      ]) { $1 }
+      let (input, output) = (Pipe(), Pipe())
+      process.standardInput = input
+      process.standardOutput = output
+      return (input, output)
     }
-    process.standardInput = input
-    process.standardOutput = output
-    try process.run()
     do {
       let lines = OutputLines(of: output.fileHandleForReading)
       let announcement = try Announcement(json: try await lines.first(timeout: timeout))

@@ -34,20 +34,20 @@ final class Terminal {
     _ arguments: [String],
     environment: [String: String?] = [:]
   ) throws -> Process {
-    let slave = open(self.name, O_RDWR | O_NOCTTY)
-    guard slave >= 0 else { throw LoopbackServerError("cannot open \(self.name)") }
-    let handle = FileHandle(fileDescriptor: slave, closeOnDealloc: true)
-    let process = Process()
-    let folder = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
-    process.executableURL = folder.appending(path: product)
-    process.arguments = arguments
-    var variables = ProcessInfo.processInfo.environment
-    for (name, value) in environment { variables[name] = value }
-    process.environment = variables
-    process.standardInput = handle
-    process.standardOutput = handle
-    process.standardError = handle
-    try process.run()
+    let (process, _) = try Process.start { process in
+      let slave = open(self.name, O_RDWR | O_NOCTTY)
+      guard slave >= 0 else { throw LoopbackServerError("cannot open \(self.name)") }
+      let handle = FileHandle(fileDescriptor: slave, closeOnDealloc: true)
+      let folder = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
+      process.executableURL = folder.appending(path: product)
+      process.arguments = arguments
+      var variables = ProcessInfo.processInfo.environment
+      for (name, value) in environment { variables[name] = value }
+      process.environment = variables
+      process.standardInput = handle
+      process.standardOutput = handle
+      process.standardError = handle
+    }
     let (master, output) = (self.master, self.output)
     Thread.detachNewThread {
       var buffer = [UInt8](repeating: 0, count: 4_096)

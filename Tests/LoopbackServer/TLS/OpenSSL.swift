@@ -21,19 +21,18 @@ struct OpenSSL {
   }
 
   func callAsFunction(_ arguments: [String]) async throws {
-    let process = Process()
-    process.executableURL = URL(filePath: "/usr/bin/env")
-    process.arguments = ["openssl"] + arguments
-    process.currentDirectoryURL = self.folder
-    process.standardInput = FileHandle.nullDevice
-    process.standardOutput = FileHandle.nullDevice
-    process.standardError = FileHandle.nullDevice
     let status = try await withCheckedThrowingContinuation { (done: CheckedContinuation<Int32, any Error>) in
-      process.terminationHandler = { done.resume(returning: $0.terminationStatus) }
       do {
-        try process.run()
+        _ = try Process.start { process in
+          process.executableURL = URL(filePath: "/usr/bin/env")
+          process.arguments = ["openssl"] + arguments
+          process.currentDirectoryURL = self.folder
+          process.standardInput = FileHandle.nullDevice
+          process.standardOutput = FileHandle.nullDevice
+          process.standardError = FileHandle.nullDevice
+          process.terminationHandler = { done.resume(returning: $0.terminationStatus) }
+        }
       } catch {
-        process.terminationHandler = nil
         done.resume(throwing: error)
       }
     }
