@@ -9,7 +9,7 @@ final class TestScriptTests: XCTestCase {
   ///
   /// - Parameters:
   ///   - make: What `make` does with the target `$2`, in bash.
-  ///   - xctest: What `swift test` does for XCTest.
+  ///   - xctest: What the program of the tests does.
   private func run(make: String = "", xctest: String) throws -> (status: Int32, lines: [String]) {
     let folder = FileManager.default.temporaryDirectory.appending(path: "test-script-\(UUID())")
     let scripts = folder.appending(path: ".ci")
@@ -26,11 +26,11 @@ final class TestScriptTests: XCTestCase {
       case "$*" in
         "build --show-bin-path") echo '\(folder.path)' ;;
         *--disable-xctest) echo "✔ Test run with 3 tests in 1 suite passed after 0.1 seconds." ;;
-        *--disable-swift-testing)
-          \(xctest)
       esac
       """
-    var programs = ["Demo": "echo shown", "make": make, "swift": swift]
+    var programs = [
+      "Demo": "echo shown", "connect-swift-linuxPackageTests.xctest": xctest, "make": make, "swift": swift,
+    ]
     for name in try FileManager.default.contentsOfDirectory(atPath: ownScripts.path) where name != "test" {
       programs[".ci/\(name)"] = ""
     }
@@ -60,7 +60,6 @@ final class TestScriptTests: XCTestCase {
     echo "Test Case 'A.testTwo' started at noon"
     echo "Test Case 'A.testTwo' skipped (0.1 seconds)"
     echo "Executed 2 tests, with 1 test skipped and 0 failures (0 unexpected) in 0.2 (0.2) seconds"
-    ;;
     """
 
   /// The row of a part, without the time that it took.
@@ -108,7 +107,7 @@ final class TestScriptTests: XCTestCase {
       for ((i = 0; i < 1000; i++)); do
         if [[ -s '\(file.path)' ]]; then exit 1; fi
         sleep 0.01
-      done ;;
+      done
       """
     let result = try self.run(make: building, xctest: failing)
     XCTAssertEqual(self.row("XCTest", result.lines), "XCTest             FAILED")
@@ -124,7 +123,7 @@ final class TestScriptTests: XCTestCase {
       echo "Test Case 'A.testTwo' started at noon"
       echo "Test Case 'A.testTwo' passed (0.1 seconds)"
       echo "Executed 2 tests, with 7 failures (0 unexpected) in 0.2 (0.2) seconds"
-      exit 1 ;;
+      exit 1
       """
     let result = try self.run(xctest: failing)
     XCTAssertEqual(result.status, 1)
@@ -138,7 +137,7 @@ final class TestScriptTests: XCTestCase {
       echo "Test Case 'A.testOne' started at noon"
       echo "Test Case 'A.testOne' passed (0.1 seconds)"
       echo "Test Case 'A.testTwo' started at noon"
-      exit 1 ;;
+      exit 1
       """
     let result = try self.run(xctest: crashing)
     XCTAssertEqual(result.status, 1)
