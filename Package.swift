@@ -57,6 +57,9 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
     .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    // Of reflection: it runs compilers of proto files.
+    .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2", traits: []),
+    .package(url: "https://github.com/apple/swift-system", from: "1.5.0"),
     // Of the trait Configuration. Without its own traits, but for JSON.
     .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
     // Of the command line.
@@ -251,6 +254,8 @@ let package = Package(
         "ConnectProtobufC",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+        .product(name: "Subprocess", package: "swift-subprocess"),
+        .product(name: "SystemPackage", package: "swift-system", condition: .when(platforms: [.linux])),
       ],
       exclude: ["ARROWS"],
       swiftSettings: swiftSettings

@@ -1,12 +1,11 @@
 internal import Connect
 internal import Foundation
+internal import Subprocess
 
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
+#if canImport(System)
+internal import System
 #else
-internal import Darwin
+internal import SystemPackage
 #endif
 
 /// Runs an installed program until it ends.
@@ -20,52 +19,55 @@ struct ChildProgram {
   /// In bytes. The rest of standard error is dropped.
   private static let mostErrors = 64 * 1024
 
-  private let process = Process()
-  private let errors = Pipe()
+  private let path: String
+  private let arguments: [String]
 
   init(_ path: String, _ arguments: [String]) {
-    self.process.executableURL = URL(filePath: path)
-    self.process.arguments = arguments
-    self.process.standardInput = FileHandle.nullDevice
-    self.process.standardOutput = FileHandle.nullDevice
-    self.process.standardError = self.errors
+    self.path = path
+    self.arguments = arguments
   }
 
-  /// Cancelling the task ends the program.
+  /// Cancelling the task kills the program.
   func run() async throws -> Result {
+    try Task.checkCancellation()
+    var options = PlatformOptions()
+    // A group of its own, which Ctrl-C does not reach.
+    options.processGroupID = 0
     do {
-      try self.process.run()
-    } catch {
+      let result = try await Subprocess.run(
+        .path(FilePath(self.path)),
+        arguments: Arguments(self.arguments),
+        platformOptions: options,
+        input: .none,
+        output: .discarded,
+        error: .sequence
+      ) { program in
+        var text: [UInt8] = []
+        for try await piece in program.standardError {
+          piece.withUnsafeBytes { text += $0.prefix(Self.mostErrors - text.count) }
+        }
+        return text
+      }
+      try Task.checkCancellation()
+      if case .signaled(let signal) = result.terminationStatus {
+        throw ConnectError(code: .internalError, message: "signal \(signal) has ended \(self.path)")
+      }
+      let errors = String(decoding: result.closureResult, as: UTF8.self)
+        .trimmingCharacters(in: .whitespacesAndNewlines)
+      return Result(
+        isSuccess: result.terminationStatus.isSuccess,
+        errors: errors.isEmpty ? "it failed without a message" : errors
+      )
+    } catch let error as SubprocessError {
+      try Task.checkCancellation()
+      let problem =
+        error.code == .executableNotFound
+        ? "it, or the program that its first line names, is missing or cannot be executed" : "\(error)"
       throw ConnectError(
         code: .failedPrecondition,
-        message: "cannot run \(self.process.executableURL?.path(percentEncoded: false) ?? ""): \(error)",
+        message: "cannot run \(self.path): \(problem)",
         exception: error
       )
     }
-    return try await withTaskCancellationHandler {
-      let result = await withCheckedContinuation { continuation in
-        // Waiting blocks a thread, which must not be a thread of the concurrency pool.
-        Thread.detachNewThread { [process, errors] in
-          let result = Self.end(of: process, errors.fileHandleForReading)
-          continuation.resume(returning: result)
-        }
-      }
-      try Task.checkCancellation()
-      return result
-    } onCancel: { [process] in
-      // SIGTERM would not work: the program inherits the signal mask of a concurrency thread, which blocks SIGTERM.
-      if process.isRunning { kill(process.processIdentifier, SIGKILL) }
-    }
-  }
-
-  private static func end(of process: Process, _ errors: FileHandle) -> Result {
-    var text = Data()
-    while let piece = try? errors.read(upToCount: 4096), !piece.isEmpty {
-      text += piece.prefix(self.mostErrors - text.count)
-    }
-    process.waitUntilExit()
-    let isSuccess = process.terminationReason == .exit && process.terminationStatus == 0
-    let message = String(decoding: text, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
-    return Result(isSuccess: isSuccess, errors: message.isEmpty ? "it failed without a message" : message)
   }
 }
