@@ -14,9 +14,9 @@ final class HTTP2PeerWatch {
   struct Test {
     /// Ends the connection if the ping goes unanswered; nil while there is none.
     var timer: Scheduled<Void>?
-    /// Whether a ping was answered, and no part of a response has come since. Servers end connections that ping again and
-    /// again without doing anything (gRFC A8: after two pings within five minutes).
-    var isSpent = false
+    /// How many pings were sent since a part of a response has come. Servers end connections that ping again and again without
+    /// doing anything (gRFC A8; with default settings, grpcio does at the fourth ping within five minutes).
+    var pings = 0
     var lastPing: NIODeadline?
 
     /// Whether the next stream begins to look for silence. False without a limit, too.
@@ -28,6 +28,9 @@ final class HTTP2PeerWatch {
     var silentLooks = 0
   }
 
+  /// How soon after a ping that was answered the next one may follow. The second one may come early, as a server can stop just
+  /// after its answer, but not at once, as it would then be spent on the same moment.
+  private static let firstPause = TimeAmount.seconds(1)
   private static let pause = TimeAmount.minutes(5)
 
   private let configuration: HTTP2Configuration
@@ -99,7 +102,7 @@ final class HTTP2PeerWatch {
 
   /// A part of a response has come.
   func didReceiveResponse() {
-    self.test.isSpent = false
+    self.test.pings = 0
   }
 
   func didReceivePong() {
@@ -109,7 +112,9 @@ final class HTTP2PeerWatch {
   }
 
   func callWasGivenUp(inSilenceSince readCount: Int) {
-    if self.readCount == readCount { self.testPeer() }
+    if self.readCount == readCount {
+      self.testPeer(after: self.test.pings == 1 ? Self.firstPause : Self.pause)
+    }
   }
 
   /// The server ends the connection since it gets too many pings: later ones ping half as often (gRFC A8).
@@ -169,17 +174,18 @@ final class HTTP2PeerWatch {
     self.connection?.shutDown(ConnectError(code: .unavailable, message: message), sending: .noError)
   }
 
-  private func testPeer() {
+  /// - Parameter pause: Since the last ping, if there was one since a part of a response has come.
+  private func testPeer(after pause: TimeAmount) {
     guard self.test.timer == nil, let connection = self.connection, connection.state.phase == .active,
       connection.state.servedStreams != nil
     else { return }
-    if self.test.isSpent, let last = self.test.lastPing {
+    if self.test.pings > 0, let last = self.test.lastPing {
       // A keepalive goes on by itself. Its pings must not be doubled.
-      guard self.configuration.keepalive == nil, self.eventLoop.now - last >= Self.pause else { return }
+      guard self.configuration.keepalive == nil, self.eventLoop.now - last >= pause else { return }
     }
     // How long the answer may take: the keepalive's timeout, or its default.
     let timeout = max((self.configuration.keepalive ?? .init(interval: .zero)).timeout.clamped, .seconds(1))
-    self.test.isSpent = true
+    self.test.pings += 1
     self.test.lastPing = self.eventLoop.now
     self.test.timer = self.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(timeout)) {
       self.giveUp(
@@ -221,7 +227,7 @@ final class HTTP2PeerWatch {
       self.test.readCount = self.readCount
       self.test.silentLooks = 0
     }
-    if self.test.silentLooks >= 2 { self.testPeer() }
+    if self.test.silentLooks >= 2 { self.testPeer(after: Self.pause) }
     self.lookAgainForSilence()
   }
 }

@@ -73,19 +73,41 @@ final class HTTP2PeerWatchTests: XCTestCase {
     XCTAssertTrue(peer.channel.isActive)
   }
 
-  /// Servers end connections that ping again and again: there is one test until a response has come, or five minutes.
+  /// Servers end connections that ping again and again: until a response has come, there are two tests, a second apart, and
+  /// then one in five minutes.
   func testPingsAreFew() throws {
+    let peer = try HTTP2TestPeer()
+    func expectTest(after pause: TimeAmount) throws {
+      peer.channel.embeddedEventLoop.advanceTime(by: pause - .nanoseconds(1))
+      for _ in 0..<3 {
+        try self.expire(peer)
+        XCTAssertEqual(try peer.sent().map(\.kind), [.reset])
+      }
+      peer.channel.embeddedEventLoop.advanceTime(by: .nanoseconds(1))
+      try self.expire(peer)
+      let frames = try peer.sent()
+      XCTAssertEqual(frames.map(\.kind), [.ping, .reset])
+      try peer.send(.ping(frames.first?.payload ?? [], ack: true))
+    }
+    try self.expire(peer)
+    let first = try peer.sent()
+    try peer.send(.ping(first.first?.payload ?? [], ack: true))
+    try expectTest(after: .seconds(1))
+    try expectTest(after: .minutes(5))
+    try expectTest(after: .minutes(5))
+  }
+
+  /// A server that has answered a test may stop before it has sent a part of a response.
+  func testAServerThatStopsAfterItsAnswer() throws {
     let peer = try HTTP2TestPeer()
     try self.expire(peer)
     let first = try peer.sent()
     try peer.send(.ping(first.first?.payload ?? [], ack: true))
-    for _ in 0..<3 {
-      try self.expire(peer)
-      XCTAssertEqual(try peer.sent().map(\.kind), [.reset])
-    }
-    peer.channel.embeddedEventLoop.advanceTime(by: .seconds(301))
+    peer.channel.embeddedEventLoop.advanceTime(by: .seconds(1))
     try self.expire(peer)
-    XCTAssertEqual(try peer.sent().map(\.kind), [.ping, .reset])
+    XCTAssertEqual(peer.delegate.events.filter { $0 == .suspect }.count, 2)
+    peer.channel.embeddedEventLoop.advanceTime(by: .seconds(20))
+    XCTAssertFalse(peer.channel.isActive)
   }
 
   /// A call that is cancelled may have run out of patience.
