@@ -52,9 +52,9 @@ public struct HTTP2Configuration: Sendable, Hashable {
   /// at least 1 second; nil for any time.
   ///
   /// A silence is noticed after one to one and a half times the limit. Until a part of a response has come, there is one ping in
-  /// five minutes, which servers allow by default (gRFC A8), one more if a call is given up, or the pings of ``keepalive``. So
-  /// calls to a server that has stopped end after 40 to 50 seconds, and a stream that has been silent for longer may take five
-  /// minutes more. The cost is a timer for each connection with calls, which looks every 10 seconds.
+  /// five minutes, which servers allow by default (gRFC A8), and one more if a call is given up; with ``keepalive``, its pings
+  /// come instead. So calls to a server that has stopped end after 40 to 50 seconds, and a stream that has been silent for longer
+  /// may take five minutes more. The cost is a timer for each connection with calls, which looks every 10 seconds.
   public var silenceLimit: Duration?
 
   /// A configuration as given; what is left out is as in ``defaults``. Values out of range count as the nearest that

@@ -28,9 +28,10 @@ final class HTTP2PeerWatch {
     var silentLooks = 0
   }
 
-  /// How soon after a ping that was answered the next one may follow. The second one may come early, as a server can stop just
-  /// after its answer, but not at once, as it would then be spent on the same moment.
+  /// The time between the first two pings of ``Test/pings``. It is short, since a server may stop just after it has answered the
+  /// first one. Without it, calls that are given up soon after that answer would use up the second one.
   private static let firstPause = TimeAmount.seconds(1)
+  /// The time between later ones.
   private static let pause = TimeAmount.minutes(5)
 
   private let configuration: HTTP2Configuration
@@ -174,7 +175,7 @@ final class HTTP2PeerWatch {
     self.connection?.shutDown(ConnectError(code: .unavailable, message: message), sending: .noError)
   }
 
-  /// - Parameter pause: Since the last ping, if there was one since a part of a response has come.
+  /// - Parameter pause: How long ago the last ping of ``Test/pings`` must be.
   private func testPeer(after pause: TimeAmount) {
     guard self.test.timer == nil, let connection = self.connection, connection.state.phase == .active,
       connection.state.servedStreams != nil
